@@ -1,0 +1,12 @@
+"""One module per profiler: bytes of one input to tables.
+
+Another package adds a parser through the entry point group `rl_insight.parsers`.
+"""
+
+from rl_insight.parsers.base import Found, Parsed, Parser, Source
+from rl_insight.registry import Registry
+
+PARSERS: Registry[Parser] = Registry("cluster parser", "rl_insight.parsers")
+PARSERS.register("torch", "rl_insight.parsers.torch:PARSER")
+
+__all__ = ["PARSERS", "Found", "Parsed", "Parser", "Source"]

@@ -1,0 +1,67 @@
+"""A registry of named features, open to other packages through entry points.
+
+RL-Insight registers its own features the same way, by the place where they are defined, so that a
+parse job imports only the one parser that it needs.
+"""
+
+import difflib
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from rl_insight.errors import PluginError
+
+Feature = TypeVar("Feature")
+
+
+class Registry(Generic[Feature]):
+    """Features of one kind by name; `group` is the entry point group that adds to it."""
+
+    def __init__(self, what: str, group: str) -> None:
+        self._what = what
+        self._group = group
+        self._known: dict[str, Feature | str] = {}
+        self._outside: dict[str, EntryPoint] | None = None
+
+    def register(self, name: str, feature: "Feature | str") -> None:
+        """Add `feature`, or the place where it is defined as `module:attribute`, under `name`."""
+        self._known[name] = feature
+
+    def names(self) -> list[str]:
+        """All names, our own first, then those of other packages."""
+        return list(dict.fromkeys([*self._known, *self._entry_points()]))
+
+    def get(self, name: str) -> Feature:
+        """The feature called `name`.
+
+        Raises PluginError when there is none, or when another package's cannot be loaded.
+        """
+        if name in self._known:
+            feature = self._known[name]
+            if isinstance(feature, str):
+                module, _, attribute = feature.partition(":")
+                feature = getattr(import_module(module), attribute)
+                self._known[name] = feature
+            return feature  # type: ignore[return-value]
+        if name in self._entry_points():
+            return self._load(self._entry_points()[name])
+        near = difflib.get_close_matches(name, self.names(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise PluginError(
+            f"Unsupported {self._what}: {name}{hint} (known: {', '.join(self.names())})"
+        )
+
+    def _load(self, entry: EntryPoint) -> Feature:
+        try:
+            feature: Feature = entry.load()
+        except Exception as error:
+            raise PluginError(
+                f"{self._what} {entry.name!r} ({entry.value}) cannot be loaded: {error}"
+            ) from error
+        self._known[entry.name] = feature
+        return feature
+
+    def _entry_points(self) -> dict[str, EntryPoint]:
+        if self._outside is None:
+            self._outside = {entry.name: entry for entry in entry_points(group=self._group)}
+        return self._outside

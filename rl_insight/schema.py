@@ -1,0 +1,169 @@
+"""The Arrow schema of every table: the contract between parsers, analysis and visualizers.
+
+All times are int64 nanoseconds of Unix time, all sizes bytes; unknown is null, never -1 or 0.
+Strings that repeat are dictionary columns.
+
+The same schemas hold in the cache (`parsed/`) and in the merged tables (`tables/`). In the cache
+the identity columns (role, rank_id, step, replica, host, ...) hold only what the *file itself*
+says, and times are raw; the merge settles identity, names and clocks, because a rank may stand
+behind a gigabyte of events and a clock offset needs all files of a host.
+"""
+
+import pyarrow as pa
+
+LABEL = pa.dictionary(pa.int32(), pa.string())
+
+PROBLEM = pa.struct(
+    [
+        ("code", pa.string()),
+        ("severity", pa.string()),
+        ("count", pa.int64()),
+        ("offset", pa.int64()),
+        ("example", pa.string()),
+    ]
+)
+
+STATUSES = ("ok", "salvaged", "empty", "failed", "skipped")
+CLOCKS = ("utc", "boot", "relative")
+KINDS = ("stage", "range")
+# Classes of device time, in the order in which they take precedence in a breakdown.
+CATEGORIES = ("computing", "communication", "memory")
+
+SOURCES = pa.schema(
+    [
+        ("source_id", pa.string()),
+        ("path", pa.string()),
+        ("parser", LABEL),
+        ("role", LABEL),
+        ("rank_id", pa.int32()),
+        ("step", pa.int64()),
+        ("status", LABEL),
+        ("detail", pa.string()),
+        ("problems", pa.list_(PROBLEM)),
+        ("size_bytes", pa.int64()),
+        ("mtime_ns", pa.int64()),
+        ("events", pa.int64()),
+    ]
+)
+
+LANES = pa.schema(
+    [
+        ("lane_id", pa.string()),
+        ("source_id", pa.string()),
+        ("role", LABEL),
+        ("replica", pa.int32()),
+        ("rank_id", pa.int32()),
+        ("global_rank", pa.int32()),
+        ("world_size", pa.int32()),
+        ("tp", pa.int32()),
+        ("pp", pa.int32()),
+        ("dp", pa.int32()),
+        ("ep", pa.int32()),
+        ("host", LABEL),
+        ("pid", pa.int64()),
+        ("device", pa.int32()),
+        ("step", pa.int64()),
+        ("step_index", pa.int32()),
+        ("step_source", LABEL),
+        ("capture_start_ns", pa.int64()),
+        ("capture_end_ns", pa.int64()),
+        ("clock", LABEL),
+        ("clock_offset_ns", pa.int64()),
+        ("identity_conflicts", pa.list_(pa.string())),
+    ]
+)
+
+# `role` of a span is the role of its lane, except in a capture of a whole step (lane role `train`
+# or `e2e`): there each stage span, and the ranges below it, carry the stage's own role, so that a
+# whole-step capture and one capture per stage are drawn and filtered alike.
+SPANS = pa.schema(
+    [
+        ("span_id", pa.string()),
+        ("parent_id", pa.string()),
+        ("lane_id", pa.string()),
+        ("source_id", pa.string()),
+        ("role", LABEL),
+        ("rank_id", pa.int32()),
+        ("replica", pa.int32()),
+        ("step", pa.int64()),
+        ("host", LABEL),
+        ("name", LABEL),
+        ("raw_name", LABEL),
+        ("domain", LABEL),
+        ("kind", LABEL),
+        ("depth", pa.int32()),
+        ("mini_batch", pa.int32()),
+        ("micro_batch", pa.int32()),
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
+        ("truncated", pa.bool_()),
+        ("tid", LABEL),
+    ]
+)
+
+# window = computing + communication - overlapped + memory + free, exactly.
+BREAKDOWN = pa.schema(
+    [
+        ("span_id", pa.string()),
+        ("lane_id", pa.string()),
+        ("role", LABEL),
+        ("rank_id", pa.int32()),
+        ("replica", pa.int32()),
+        ("step", pa.int64()),
+        ("window_ns", pa.int64()),
+        ("device_start_ns", pa.int64()),
+        ("device_end_ns", pa.int64()),
+        ("computing_ns", pa.int64()),
+        ("communication_ns", pa.int64()),
+        ("overlapped_ns", pa.int64()),
+        ("memory_ns", pa.int64()),
+        ("free_ns", pa.int64()),
+    ]
+)
+
+# `joined_gap_ns`: intervals closer than this were joined to keep a lane and category within
+# MAX_ACTIVITY_INTERVALS; 0 when nothing had to be joined beyond touching neighbours.
+ACTIVITY = pa.schema(
+    [
+        ("lane_id", pa.string()),
+        ("category", LABEL),
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
+        ("joined_gap_ns", pa.int64()),
+    ]
+)
+MAX_ACTIVITY_INTERVALS = 2_000
+
+COLLECTIVES = pa.schema(
+    [
+        ("lane_id", pa.string()),
+        ("span_id", pa.string()),
+        ("group", LABEL),
+        ("op", LABEL),
+        ("seq", pa.int64()),
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
+        ("bytes", pa.int64()),
+    ]
+)
+
+OPS = pa.schema(
+    [
+        ("span_id", pa.string()),
+        ("category", LABEL),
+        ("name", LABEL),
+        ("count", pa.int64()),
+        ("total_ns", pa.int64()),
+        ("max_ns", pa.int64()),
+    ]
+)
+
+TIMELINE_TABLES: dict[str, pa.Schema] = {
+    "sources": SOURCES,
+    "lanes": LANES,
+    "spans": SPANS,
+    "breakdown": BREAKDOWN,
+    "activity": ACTIVITY,
+    "collectives": COLLECTIVES,
+    "ops": OPS,
+}
