@@ -158,7 +158,7 @@ OPS = pa.schema(
     ]
 )
 
-TIMELINE_TABLES: dict[str, pa.Schema] = {
+SCHEMAS: dict[str, pa.Schema] = {
     "sources": SOURCES,
     "lanes": LANES,
     "spans": SPANS,
@@ -167,3 +167,6 @@ TIMELINE_TABLES: dict[str, pa.Schema] = {
     "collectives": COLLECTIVES,
     "ops": OPS,
 }
+
+# The tables of a timeline run besides `sources`, which every run has.
+TIMELINE_TABLES = ("lanes", "spans", "breakdown", "activity", "collectives", "ops")

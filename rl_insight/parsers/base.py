@@ -62,6 +62,9 @@ class Parser(Protocol):
     name: str
     """As in `timeline.parser.type`, and the name of the folder below `parsed/`."""
 
+    preset: str
+    """What it feeds: `timeline` or `heatmap`."""
+
     cache_version: int
     """Raise it whenever the same input would give other rows: cached rows are made anew."""
 

@@ -1,0 +1,39 @@
+"""Where things lie below `output.path`: names that other tools read, and the cache.
+
+All paths here are relative to the output folder, which is the workflow's working directory.
+"""
+
+from pathlib import Path
+
+MANIFEST = Path("manifest.json")
+RUN_CONFIG = Path("config.yaml")
+TABLES = Path("tables")
+PARSED = Path("parsed")
+LOGS = Path("logs")
+
+# A link to the input folder. The jobs reach their files through it, so no absolute path stands in
+# a unit file and a folder that was copied or moved is not parsed again.
+INPUT_LINK = PARSED / ".input"
+
+# Sources that discovery already decided about; an input of the merge.
+SKIPPED = PARSED / "skipped.json"
+
+# Stands in a unit's cache folder when its parse job was killed and the rest was drawn without it.
+TOMBSTONE = "tombstone"
+
+
+def unit_file(parser: str, unit: str) -> Path:
+    """The small file that triggers the parse job of a unit."""
+    return PARSED / parser / f"{unit}.json"
+
+
+def unit_folder(parser: str, unit: str) -> Path:
+    """The cache of one unit: one Parquet file per table."""
+    return PARSED / parser / unit
+
+
+def table(folder: Path, name: str) -> Path:
+    """The Parquet file of table `name` in `folder`."""
+    return folder / f"{name}.parquet"
+
+
