@@ -4,14 +4,14 @@
 0.4 s and 50 MB. So columns are built from buffers here, and files are read by `ParquetFile`.
 """
 
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from rl_insight.files import replacing
 
 Column = Sequence[object] | np.ndarray
 
@@ -51,15 +51,8 @@ def empty(schema: pa.Schema) -> pa.Table:
 
 def write(path: Path, content: pa.Table) -> None:
     """Write `content` as zstd Parquet; the file appears whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    try:
+    with replacing(path) as temporary:
         pq.write_table(content, temporary, compression="zstd")
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
@@ -74,12 +67,6 @@ def concat(schema: pa.Schema, tables: Iterable[pa.Table]) -> pa.Table:
     if not parts:
         return empty(schema)
     return pa.concat_tables(parts).unify_dictionaries().combine_chunks()
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def _array(values: Column, kind: pa.DataType) -> pa.Array:

@@ -1,5 +1,6 @@
 """The input folder as a listing: what lies there, without reading it."""
 
+import difflib
 import os
 import stat
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ class File:
 
     @property
     def name(self) -> str:
+        """The last part of the path."""
         return self.path.rpartition("/")[2]
 
     @property
@@ -28,6 +30,7 @@ class File:
 
     @property
     def parts(self) -> tuple[str, ...]:
+        """The folders and the name."""
         return PurePosixPath(self.path).parts
 
 
@@ -85,7 +88,7 @@ def _walk(tree: Tree, folder: str, skip: str | None, seen: set[tuple[int, int]])
         if skip is not None and os.path.realpath(absolute) == skip:
             continue
         try:
-            info = os.stat(absolute)
+            info = Path(absolute).stat()
             if (info.st_dev, info.st_ino) in seen:
                 continue
             seen.add((info.st_dev, info.st_ino))
@@ -112,8 +115,6 @@ def _walk(tree: Tree, folder: str, skip: str | None, seen: set[tuple[int, int]])
 
 
 def _nearest(root: Path) -> str:
-    import difflib
-
     parent = root.parent
     if not parent.is_dir():
         return f" (nor {str(parent)!r})"

@@ -1,0 +1,1 @@
+"""The workflow seen from Python: units, parse jobs, the merge, starting Snakemake."""

@@ -53,9 +53,7 @@ def parser_names(setting: str, preset: str) -> list[str]:
     return names
 
 
-def discover(
-    tree: Tree, names: Sequence[str], rules: UserRules, filters: Filters
-) -> Discovery:
+def discover(tree: Tree, names: Sequence[str], rules: UserRules, filters: Filters) -> Discovery:
     """Ask the parsers called `names`, in this order, for their inputs in `tree`.
 
     A path that two parsers claim goes to the first. The filters leave out here only what is
@@ -87,14 +85,13 @@ def discover(
 
 def _filtered(path: str, rules: UserRules, filters: Filters) -> str | None:
     known = identity.certain(path, rules)
-    if filters.ranks is not None and known.rank_id is not None:
-        if known.rank_id not in filters.ranks:
-            return f"rank {known.rank_id} is not in input.rank_list"
-    if filters.steps is not None and known.step is not None and known.step not in filters.steps:
-        return f"step {known.step} is not among the chosen steps"
-    if filters.roles is not None and known.role is not None:
-        if not roles.matches(known.role, known.replica, filters.roles):
-            return f"role {known.role} is not among the chosen roles"
+    rank, step, role = known.rank_id, known.step, known.role
+    if None not in (filters.ranks, rank) and rank not in filters.ranks:
+        return f"rank {rank} is not in input.rank_list"
+    if None not in (filters.steps, step) and step not in filters.steps:
+        return f"step {step} is not among the chosen steps"
+    if None not in (filters.roles, role) and not roles.matches(role, known.replica, filters.roles):
+        return f"role {role} is not among the chosen roles"
     return None
 
 
@@ -104,7 +101,7 @@ def _nothing_found(tree: Tree, names: Sequence[str]) -> str:
         return f"{where} is empty: there is nothing to read"
     others = _other_kinds(tree, names)
     if others:
-        held = ", ".join(f"{count} {name} input{'s'[:count != 1]}" for name, count in others)
+        held = ", ".join(f"{count} {name} input{'s'[: count != 1]}" for name, count in others)
         return (
             f"{where} holds no {_either(names)} profile, but {held}: "
             f"choose timeline.parser.type={others[0][0]} (--profiler-type {others[0][0]})"

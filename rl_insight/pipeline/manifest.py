@@ -13,6 +13,7 @@ from typing import Any
 from rl_insight.data.fingerprint import fingerprint
 from rl_insight.data.tree import File, Tree
 from rl_insight.errors import CacheError
+from rl_insight.files import replacing
 from rl_insight.parsers import Found
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.discovery import Discovery, Skipped
@@ -53,9 +54,7 @@ def load(output: Path) -> Manifest:
         return Manifest()
 
 
-def update(
-    output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str, int]
-) -> Manifest:
+def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str, int]) -> Manifest:
     """Bring the manifest and the unit files in `output` up to `discovery`.
 
     Files are rewritten only when their content changes, so nothing is stale that need not be.
@@ -64,7 +63,7 @@ def update(
     manifest = load(output)
     files = {file.path: file for file in tree.files}
     manifest.units = []
-    # A pack of the heatmap run stays as it is when a timeline run uses the same folder.
+    manifest.prints = {path: row for path, row in manifest.prints.items() if path in files}
     for parser, found in discovery.found.items():
         known = manifest.assigned.setdefault(parser, {})
         by_path = {one.path: one for one in found}
@@ -118,9 +117,8 @@ def write_if_changed(path: Path, text: str) -> bool:
     except (OSError, ValueError):
         pass
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, "ascii")
-    temporary.replace(path)
+    with replacing(path) as temporary:
+        temporary.write_text(text, "ascii")
     return True
 
 
@@ -166,10 +164,9 @@ def _link_input(output: Path, root: Path) -> None:
     if link.is_symlink() and link.readlink() == root:
         return
     link.parent.mkdir(parents=True, exist_ok=True)
-    temporary = link.with_name(f"{link.name}.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)
-    temporary.symlink_to(root, target_is_directory=True)
-    temporary.replace(link)
+    with replacing(link) as temporary:
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(root, target_is_directory=True)
 
 
 def _json(content: object) -> str:

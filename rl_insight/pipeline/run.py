@@ -1,0 +1,111 @@
+"""Start Snakemake for one run, and finish it when a parse job was killed."""
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from rl_insight import config as configuration
+from rl_insight.config import Config
+from rl_insight.errors import ConfigError
+from rl_insight.pipeline import bundled, layout, tombstone
+from rl_insight.pipeline.manifest import write_if_changed
+from rl_insight.pipeline.workflow import Run, look
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What the command line asks for; `cores` None means all of the machine."""
+
+    config: Config
+    cores: int | None = None
+    profile: str | None = None
+    dry_run: bool = False
+    unlock: bool = False
+    snakemake_args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended: Snakemake's exit code, where its files are, and how long it took."""
+
+    exit_code: int
+    output: Path
+    seconds: float
+    pages: tuple[Path, ...]
+
+
+def run(request: RunRequest) -> Outcome:
+    """Look at the input, write the run's configuration and start Snakemake on it.
+
+    Raises UsageError before any work starts when the request cannot be carried out.
+    """
+    started = time.monotonic()
+    config = _absolute(request.config)
+    output = configuration.output_folder(config)
+    if output.exists() and not output.is_dir():
+        raise ConfigError(f"output.path: {str(output)!r} is a file, not a folder")
+    manifest = look(config, output)
+    pages = tuple(output / name for name in Run(config, str(output), manifest).pictures())
+    text = yaml.safe_dump(configuration.to_mapping(config), sort_keys=False)
+    write_if_changed(output / layout.RUN_CONFIG, text)
+    only_looking = request.dry_run or request.unlock
+    if not only_looking:
+        tombstone.clear(output, manifest.units)
+    begun = time.time_ns()
+    code = _wait(command(request, output))
+    if code and not only_looking and tombstone.lay(output, manifest.units, begun):
+        code = _wait(command(request, output))
+    return Outcome(code, output, time.monotonic() - started, pages)
+
+
+def command(request: RunRequest, output: Path) -> list[str]:
+    """The Snakemake command line of a run, as an argument list."""
+    cores = "all" if request.cores is None else str(request.cores)
+    words = [sys.executable, "-m", "snakemake"]
+    words += ["--snakefile", str(bundled.snakefile())]
+    words += ["--configfile", str(output / layout.RUN_CONFIG), "--replace-workflow-config"]
+    words += ["--directory", str(output), "--cores", cores, "--logger", "rl-insight"]
+    words += _profile(request.profile)
+    if request.dry_run:
+        words.append("--dry-run")
+    if request.unlock:
+        words.append("--unlock")
+    return [*words, *request.snakemake_args]
+
+
+def _profile(name: str | None) -> list[str]:
+    """A folder or one of our profiles replaces the default one; other names are the user's own."""
+    if name is None:
+        return []
+    ours = bundled.profile(name)
+    if ours is not None:
+        return ["--workflow-profile", str(ours)]
+    if Path(name).is_dir():
+        return ["--workflow-profile", str(Path(name).absolute())]
+    return ["--profile", name]
+
+
+def _wait(words: list[str]) -> int:
+    """Run a command to its end; an interrupt goes to it too, and it is waited for."""
+    with subprocess.Popen(words) as child:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            child.wait()
+            raise
+
+
+def _absolute(config: Config) -> Config:
+    """The same configuration with paths that mean the same from any working directory."""
+    given = Path(config.input.path or "").expanduser().absolute()
+    output = Path(config.output.path).expanduser().absolute()
+    return msgspec.structs.replace(
+        config,
+        input=msgspec.structs.replace(config.input, path=str(given)),
+        output=msgspec.structs.replace(config.output, path=str(output)),
+    )

@@ -1,0 +1,156 @@
+"""Who each lane is: identity, clock, order and filters, which need all files at once."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from rl_insight.data import identity, roles
+from rl_insight.data.identity import Identity, UserRules
+from rl_insight.pipeline import clock
+from rl_insight.pipeline.discovery import Filters
+
+Row = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOptions:
+    """The part of the configuration that the merge depends on."""
+
+    rules: UserRules
+    filters: Filters
+    root_name: str
+    """The name of the input folder: it may be a role's own folder."""
+
+
+@dataclass(slots=True)
+class Settled:
+    """The lanes that stay, complete, and why others were filtered away (by `source_id`)."""
+
+    lanes: list[Row] = field(default_factory=list)
+    filtered: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+
+def settle_lanes(
+    lanes: Sequence[Row],
+    paths: Mapping[str, str],
+    stage_roles: Mapping[str, frozenset[str]],
+    options: MergeOptions,
+) -> Settled:
+    """Complete `lanes` as parsed (rows of the `lanes` schema with only the file's own identity).
+
+    `paths` maps a `source_id` to its relative path, `stage_roles` a `lane_id` to the roles that
+    the capture's own stages name.
+    """
+    complete = [
+        _completed(
+            row,
+            identity.resolve(paths[str(row["source_id"])], row, options.rules, options.root_name),
+            stage_roles.get(str(row["lane_id"]), frozenset()),
+        )
+        for row in lanes
+    ]
+    _shift(complete)
+    _count_captures(complete)
+    result = Settled()
+    for row in complete:
+        stages = stage_roles.get(str(row["lane_id"]), frozenset())
+        reason = excluded(row, stages, options.filters)
+        if reason is None:
+            result.lanes.append(row)
+        else:
+            result.filtered[str(row["source_id"])].append(reason)
+    return result
+
+
+def excluded(row: Mapping[str, object], stages: frozenset[str], filters: Filters) -> str | None:
+    """Why the filters leave out what `row` (role, replica, rank_id, step) is; None if they do not.
+
+    A capture of several `stages` stays when one of them is wanted.
+    """
+    rank, step, role = _number(row["rank_id"]), _number(row["step"]), _text(row["role"])
+    if filters.ranks is not None and rank not in filters.ranks:
+        return f"rank {'unknown' if rank is None else rank} is not in input.rank_list"
+    if filters.steps is not None and step not in filters.steps:
+        return f"step {'unknown' if step is None else step} is not among the chosen steps"
+    if filters.roles is not None:
+        names = {name for name in (role, *stages) if name is not None}
+        if not any(roles.matches(name, _number(row["replica"]), filters.roles) for name in names):
+            return f"role {role or 'unknown'} is not among the chosen roles"
+    return None
+
+
+def simultaneous(lanes: Sequence[Row]) -> Counter[str]:
+    """How often a source has a capture at the same time as another source of the same identity.
+
+    Two replicas or hosts that number their ranks alike show up so; both are kept.
+    """
+    groups: dict[tuple[object, ...], list[tuple[int, int, str]]] = defaultdict(list)
+    for row in lanes:
+        start, end = _number(row["capture_start_ns"]), _number(row["capture_end_ns"])
+        if row["rank_id"] is None or row["role"] is None or start is None or end is None:
+            continue
+        key = (row["role"], row["replica"], row["rank_id"])
+        groups[key].append((start, end, str(row["source_id"])))
+    found: Counter[str] = Counter()
+    for captures in groups.values():
+        captures.sort()
+        for (_, end, first), (start, _, second) in pairwise(captures):
+            if start < end and first != second:
+                found.update((first, second))
+    return found
+
+
+def _completed(row: Row, who: Identity, stages: frozenset[str]) -> Row:
+    role = who.role
+    if role is None and len(stages) == 1:
+        (role,) = stages
+    return {
+        **row,
+        "role": role,
+        "replica": who.replica,
+        "rank_id": who.rank_id,
+        "global_rank": who.global_rank,
+        "world_size": who.world_size,
+        "tp": who.tp,
+        "pp": who.pp,
+        "dp": who.dp,
+        "ep": who.ep,
+        "host": who.host,
+        "pid": who.pid,
+        "step": who.step,
+        "step_source": who.step_source,
+        "identity_conflicts": list(who.conflicts),
+    }
+
+
+def _shift(lanes: Sequence[Row]) -> None:
+    offsets = clock.offsets(
+        [_text(row["clock"]) for row in lanes], [_number(row["capture_start_ns"]) for row in lanes]
+    )
+    for row, offset in zip(lanes, offsets, strict=True):
+        row["clock_offset_ns"] = offset
+        for name in ("capture_start_ns", "capture_end_ns"):
+            at = _number(row[name])
+            row[name] = None if at is None else at + offset
+
+
+def _count_captures(lanes: Sequence[Row]) -> None:
+    """Fill `step_index`: the order of a capture among those of its role, replica and rank."""
+    groups: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in lanes:
+        # Without a rank nothing says that two captures are of one process.
+        own = row["source_id"] if row["rank_id"] is None else None
+        groups[row["role"], row["replica"], row["rank_id"], own].append(row)
+    for members in groups.values():
+        members.sort(key=lambda row: (_number(row["capture_start_ns"]) or 0, str(row["lane_id"])))
+        for index, row in enumerate(members):
+            row["step_index"] = index
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

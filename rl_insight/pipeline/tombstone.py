@@ -1,0 +1,75 @@
+"""What becomes of a unit whose parse job was killed: the others are drawn without it.
+
+A parse job never fails for its input, so one that left no cache was killed: by the system for its
+memory, by the scheduler for its time, or by hand. Its unit gets a cache folder that holds nothing
+but `failed` rows and a marker, and the next run removes that folder first and so tries it again.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from rl_insight import tables
+from rl_insight.parsers import PARSERS
+from rl_insight.pipeline import layout
+from rl_insight.pipeline.parse import write_folder
+from rl_insight.pipeline.units import Unit, source_id
+from rl_insight.schema import SCHEMAS
+
+
+def clear(output: Path, units: Sequence[Unit]) -> None:
+    """Remove the tombstones of earlier runs."""
+    for unit in units:
+        folder = output / layout.unit_folder(unit.parser, unit.name)
+        if (folder / layout.TOMBSTONE).exists():
+            shutil.rmtree(folder)
+
+
+def lay(output: Path, units: Sequence[Unit], since_ns: int) -> int:
+    """Lay a tombstone for each unit whose job began after `since_ns` and left nothing.
+
+    Gives how many. A job that never began (the scheduler refused it, the disk was full before) is
+    no reason to draw without it.
+    """
+    killed = [unit for unit in units if _was_killed(output, unit, since_ns)]
+    for unit in killed:
+        _lay(output, unit)
+    return len(killed)
+
+
+def _was_killed(output: Path, unit: Unit, since_ns: int) -> bool:
+    if (output / layout.unit_folder(unit.parser, unit.name)).exists():
+        return False
+    try:
+        log = (output / _log(unit)).stat()
+    except OSError:
+        return False
+    return log.st_mtime_ns >= since_ns
+
+
+def _lay(output: Path, unit: Unit) -> None:
+    detail = (
+        "its parse job was killed before it could finish (out of memory, out of time, or by hand); "
+        f"see {_log(unit)}; the next run tries it again"
+    )
+    rows = [
+        {
+            "source_id": source_id(path),
+            "path": path,
+            "parser": unit.parser,
+            "status": "failed",
+            "detail": detail,
+            "problems": [],
+            "events": 0,
+        }
+        for path in unit.sources
+    ]
+    content = {name: tables.empty(SCHEMAS[name]) for name in PARSERS.get(unit.parser).tables}
+    content["sources"] = tables.from_rows(SCHEMAS["sources"], rows)
+    folder = output / layout.unit_folder(unit.parser, unit.name)
+    write_folder(folder, content)
+    (folder / layout.TOMBSTONE).touch()
+
+
+def _log(unit: Unit) -> Path:
+    return layout.LOGS / "parse" / unit.parser / f"{unit.name}.log"

@@ -1,0 +1,157 @@
+"""One run as the Snakefile sees it: what its rules take, make and depend on.
+
+The Snakefile holds the rules, this module what they need to know. Discovery happens in the main
+process only; a job on another node reads the manifest that the main process wrote.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rl_insight import config as configuration
+from rl_insight.config import Config
+from rl_insight.data import identity
+from rl_insight.data.tree import scan
+from rl_insight.parsers import PARSERS
+from rl_insight.pipeline import layout, manifest
+from rl_insight.pipeline.discovery import Filters, discover, parser_names
+from rl_insight.pipeline.manifest import Manifest
+from rl_insight.pipeline.settle import MergeOptions
+from rl_insight.schema import TIMELINE_TABLES
+from rl_insight.visualizers import VISUALIZERS, Visualizer
+
+# More than a few inputs per job only slow Snakemake down; what is stale the unit file says anyway.
+_SHOWN_FILES = 4
+
+# Snakemake gives other characters in a path a meaning of their own.
+_PLAIN_PATH = re.compile(r"[\w./=+@:,-]+", re.ASCII)
+
+_MERGE_KEYS = (
+    "input.identity",
+    "input.rank_list",
+    "timeline.parser.step",
+    "timeline.parser.role",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run whose input was looked at: its configuration, its output folder and its units."""
+
+    config: Config
+    output: str
+    manifest: Manifest
+
+    @classmethod
+    def prepare(cls, values: Mapping[str, Any], main_process: bool) -> "Run":
+        """Check the configuration and bring the manifest up to date with the input folder.
+
+        Raises ConfigError, PluginError or InputError, each with what to do about it.
+        """
+        config = configuration.from_mapping(values)
+        output = configuration.output_folder(config).absolute()
+        if not main_process:
+            # A job elsewhere starts in the output folder, where a relative path means another.
+            here = Path.cwd() if (Path.cwd() / layout.MANIFEST).is_file() else output
+            return cls(config, str(here), manifest.load(here))
+        known = manifest.load(output)
+        if known.prepared_by == os.getppid():
+            return cls(config, str(output), known)
+        return cls(config, str(output), look(config, output))
+
+    def pictures(self) -> list[str]:
+        """What the run is for, relative to the output folder."""
+        return [visualizer.output for visualizer in self.visualizers("timeline")]
+
+    def visualizers(self, preset: str) -> list[Visualizer]:
+        """The visualizers that the configuration asks for.
+
+        Raises PluginError for a name that is not registered.
+        """
+        chosen = configuration.get(self.config, f"{preset}.visualizer.type")
+        return [VISUALIZERS.get(name) for name in configuration.parse_names(chosen)]
+
+    def unit_folders(self) -> list[str]:
+        """The cache folders of this run's units."""
+        return [str(layout.unit_folder(unit.parser, unit.name)) for unit in self.manifest.units]
+
+    def rank_files(self, parser: str, unit: str) -> list[str]:
+        """The input files of a unit where they are few, as the jobs reach them."""
+        _, sources = manifest.read_unit(Path(layout.unit_file(parser, unit)))
+        files = [file for source in sources for file in source.files]
+        if len(files) > _SHOWN_FILES or not all(map(_PLAIN_PATH.fullmatch, files)):
+            return []
+        return [str(layout.INPUT_LINK / file) for file in files]
+
+    def parse_options(self, parser: str) -> str:
+        """The slice of the configuration that a parser depends on, with its cache version."""
+        chosen = PARSERS.get(parser)
+        options = {key: configuration.get(self.config, key) for key in sorted(chosen.options)}
+        return json.dumps({"cache_version": chosen.cache_version, "options": options})
+
+    def merge_options(self) -> str:
+        """The slice of the configuration that the merge depends on."""
+        values = {key: configuration.get(self.config, key) for key in _MERGE_KEYS}
+        values["root_name"] = input_root(self.config).name
+        return json.dumps(values, sort_keys=True)
+
+    def merged_tables(self) -> list[str]:
+        """The Parquet files that the merge writes."""
+        return [_table(name) for name in ("sources", *TIMELINE_TABLES)]
+
+    def tables_of(self, visualizer: Visualizer) -> list[str]:
+        """The Parquet files that a visualizer reads."""
+        return [_table(name) for name in visualizer.tables]
+
+    def visualizer_options(self, visualizer: Visualizer) -> str:
+        """The slice of the configuration that a visualizer depends on."""
+        return configuration.slice_json(self.config, visualizer.options)
+
+
+def look(config: Config, output: Path) -> Manifest:
+    """Look at the input folder and bring the manifest and the unit files in `output` up to it.
+
+    Raises InputError when there is nothing to read, ConfigError or PluginError for what is asked.
+    """
+    names = parser_names(config.timeline.parser.type, "timeline")
+    rules = identity.compile_rules(config.input.identity)
+    tree = scan(Path(config.input.path or ""), exclude=output)
+    found = discover(tree, names, rules, _filters(_merge_values(config)))
+    per_job = dict.fromkeys(names, config.parse.ranks_per_job or 1)
+    output.mkdir(parents=True, exist_ok=True)
+    return manifest.update(output, tree, found, per_job)
+
+
+def merge_options(text: str) -> MergeOptions:
+    """What `Run.merge_options` wrote, for the merge job."""
+    values = json.loads(text)
+    return MergeOptions(
+        identity.compile_rules(values["input.identity"]), _filters(values), values["root_name"]
+    )
+
+
+def input_root(config: Config) -> Path:
+    """The input folder; of a single input file the folder that holds it."""
+    path = Path(config.input.path or "").expanduser().absolute()
+    return path.parent if path.is_file() else path
+
+
+def _merge_values(config: Config) -> dict[str, Any]:
+    return {key: configuration.get(config, key) for key in _MERGE_KEYS}
+
+
+def _filters(values: Mapping[str, Any]) -> Filters:
+    role = values["timeline.parser.role"]
+    return Filters(
+        configuration.parse_ranks(values["input.rank_list"]),
+        configuration.parse_steps(values["timeline.parser.step"]),
+        frozenset(configuration.parse_names(role)) if role else None,
+    )
+
+
+def _table(name: str) -> str:
+    return str(layout.table(layout.TABLES, name))

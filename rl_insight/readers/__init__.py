@@ -1,0 +1,1 @@
+"""Bytes to records: formats, without knowing roles."""

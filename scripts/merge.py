@@ -1,0 +1,18 @@
+"""Merge the parsed units into the run's tables; see `rl_insight.pipeline.merge`."""
+
+import sys
+
+sys.stderr = open(snakemake.log[0], "w", buffering=1)  # noqa: F821, SIM115 - before other imports, so that theirs is logged
+
+from pathlib import Path  # noqa: E402
+
+from rl_insight.pipeline.layout import TABLES  # noqa: E402
+from rl_insight.pipeline.merge import merge  # noqa: E402
+from rl_insight.pipeline.workflow import merge_options  # noqa: E402
+
+merge(
+    [Path(folder) for folder in snakemake.input.folders],  # noqa: F821
+    Path(snakemake.input.skipped),  # noqa: F821
+    TABLES,
+    merge_options(snakemake.params.options),  # noqa: F821
+)

@@ -1,0 +1,29 @@
+from rl_insight.errors import RLInsightError
+from rl_insight.pipeline.layout import INPUT_LINK, SKIPPED
+from rl_insight.pipeline.workflow import Run
+from snakemake.exceptions import WorkflowError
+
+
+def prepared_run():
+    """The run that the configuration describes; its mistakes are shown as one sentence."""
+    try:
+        return Run.prepare(config, main_process=workflow.is_main_process)
+    except RLInsightError as error:
+        raise WorkflowError(str(error)) from error
+
+
+RUN = prepared_run()
+
+
+def rank_files(wildcards):
+    """The input files of a unit, so that the DAG shows them; what is stale its unit file says."""
+    return [ancient(path) for path in RUN.rank_files(wildcards.parser, wildcards.unit)]
+
+
+def parse_options(wildcards):
+    return RUN.parse_options(wildcards.parser)
+
+
+def parse_memory(wildcards, input, attempt):
+    """Memory does not grow with the file; a job that was killed gets more on its next try."""
+    return int((400 + 0.02 * input.size_mb) * attempt)

@@ -1,0 +1,26 @@
+for visualizer in RUN.visualizers("timeline"):
+
+    rule:
+        name:
+            f"timeline_{visualizer.name}"
+        input:
+            tables=RUN.tables_of(visualizer),
+        output:
+            page=report(
+                update(visualizer.output), caption="../report/timeline.rst", category="Timeline"
+            ),
+        log:
+            f"logs/timeline_{visualizer.name}.log",
+        benchmark:
+            f"benchmarks/timeline_{visualizer.name}.tsv"
+        conda:
+            "../envs/rl-insight.yaml"
+        retries: 1
+        resources:
+            mem_mb=lambda wildcards, attempt: 2000 * attempt,
+            runtime=30,
+        params:
+            visualizer=visualizer.name,
+            options=RUN.visualizer_options(visualizer),
+        script:
+            "../../scripts/timeline.py"
