@@ -35,5 +35,3 @@ def unit_folder(parser: str, unit: str) -> Path:
 def table(folder: Path, name: str) -> Path:
     """The Parquet file of table `name` in `folder`."""
     return folder / f"{name}.parquet"
-
-

@@ -31,9 +31,7 @@ def source_id(path: str) -> str:
     return _digest(path, 6)
 
 
-def assign(
-    parser: str, paths: Iterable[str], per_job: int, known: Mapping[str, str]
-) -> list[Unit]:
+def assign(parser: str, paths: Iterable[str], per_job: int, known: Mapping[str, str]) -> list[Unit]:
     """Pack `paths` into units of at most `per_job` sources of one folder.
 
     `known` maps a path to the unit name that it had before; it keeps it. When there would be more

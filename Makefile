@@ -1,0 +1,38 @@
+# Two commands matter: `make demo` shows what RL-Insight does, `make test` proves that it does it.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/.installed
+	$(BIN)/snakemake --cores all
+	@echo
+	@echo "Open output/rl_timeline.html in a browser, or look at output/rl_timeline.png."
+
+test: $(VENV)/.installed-test
+	$(BIN)/pytest -n auto
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check workflow
+	$(BIN)/snakemake --lint
+
+clean:
+	rm -rf output dist build .snakemake
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("RL-Insight needs Python 3.11 or newer; name one: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml requirements.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+# torch makes the files that the readers are tested against; this version has a small CPU build.
+$(VENV)/.installed-test: pyproject.toml requirements.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,lint]' torch==2.13.0
+	touch $@ $(VENV)/.installed
