@@ -83,7 +83,12 @@ def _spans(spans: pa.Table, lanes: pa.Table, wanted: frozenset[str] | None) -> p
     spans, at = spans.filter(pc.is_valid(at)), pc.drop_null(at)
     lane_role = _plain(lanes["role"]).take(at)
     one_stage = pa.chunked_array(
-        [pa.array([role in roles.STAGES for role in lanes["role"].to_pylist()], pa.bool_())]
+        [
+            pa.array(
+                [role is not None and roles.is_stage(role) for role in lanes["role"].to_pylist()],
+                pa.bool_(),
+            )
+        ]
     ).take(at)
     own = _plain(spans["role"])
     role = pc.if_else(one_stage, lane_role, pc.coalesce(own, lane_role))

@@ -1,0 +1,74 @@
+"""Real runs of the command line and of Snakemake, on copies of the demo captures."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rl_insight import tables
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DEMO = CHECKOUT / "examples" / "demo" / "data"
+
+_RULE = re.compile(r"^(?:local)?rule (\w+):", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run of the command line that has ended: what it said and which jobs Snakemake started."""
+
+    code: int
+    text: str
+    jobs: Counter[str]
+
+
+def _logs(output: Path) -> set[Path]:
+    return set((output / ".snakemake" / "log").glob("*.log"))
+
+
+def run(output: Path, *words: str, env: dict[str, str] | None = None) -> Ended:
+    """Run the command line with `output` as its output folder."""
+    before = _logs(output)
+    done = subprocess.run(
+        [sys.executable, "-m", "rl_insight.main", f"output.path={output}", *words],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **(env or {})},
+        check=False,
+    )
+    started: Counter[str] = Counter()
+    for log in _logs(output) - before:
+        started.update(_RULE.findall(log.read_text()))
+    started.pop("all", None)
+    return Ended(done.returncode, done.stdout + done.stderr, started)
+
+
+def rows(output: Path, table: str) -> list[dict[str, object]]:
+    """The rows of a table that a run left."""
+    found: list[dict[str, object]] = tables.read(
+        output / "tables" / f"{table}.parquet"
+    ).to_pylist()
+    return found
+
+
+@pytest.fixture
+def captures(tmp_path: Path) -> Callable[[str], Path]:
+    """Copy the demo captures whose name matches a pattern into the folder `profiles`."""
+
+    def copy(pattern: str) -> Path:
+        folder = tmp_path / "profiles"
+        for source in DEMO.rglob(pattern):
+            target = folder / source.relative_to(DEMO)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+        return folder
+
+    return copy
