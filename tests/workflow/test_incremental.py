@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import run, rows
+from tests.workflow.conftest import rows, run
 
 pytestmark = pytest.mark.workflow
 
