@@ -1,0 +1,65 @@
+"""Bars of a whole timeline as rectangles in pixels, by colour: what a still picture fills."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_insight.visualizers.timeline_layout import Layout
+from rl_insight.visualizers.timeline_marks import marks
+from rl_insight.visualizers.timeline_model import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A rectangle in pixels of the plot, from its upper left corner."""
+
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+def bars(
+    timeline: Timeline,
+    layout: Layout,
+    tops: Mapping[int, int],
+    row: float,
+    width: int,
+    gap: int,
+    ranges: bool,
+) -> dict[str, list[Bar]]:
+    """Bars by colour; stages come before the ranges that lie on them.
+
+    `tops` gives the upper edge of the row of each lane that is drawn, `row` the height of a plain
+    row, `width` that of the plot: all in pixels, as is the `gap` between neighbours.
+    """
+    cell_ns = max(timeline.extent_ns, 1) / width
+    start = timeline.spans.start_ns[layout.order]
+    end = start + timeline.spans.duration_ns[layout.order]
+    found: dict[str, list[Bar]] = {}
+    for line in sorted(layout.lines, key=lambda line: line.level):
+        if line.lane not in tops or (line.level and not ranges):
+            continue
+        units = layout.rows[line.lane].height
+        upper, lower = line.extent(units)
+        top = tops[line.lane] + round(upper * units * row)
+        bottom = max(tops[line.lane] + round(lower * units * row), top + 1)
+        part = slice(line.first, line.last)
+        paint, colours = _paint(timeline, layout, layout.order[part], line.level)
+        for mark in marks(start[part].tolist(), end[part].tolist(), paint, cell_ns, gap):
+            right = min(mark.right, width)
+            left = min(mark.left, right - 1)
+            found.setdefault(colours[mark.paint], []).append(Bar(left, right, top, bottom))
+    return found
+
+
+def _paint(
+    timeline: Timeline, layout: Layout, positions: np.ndarray, level: int
+) -> tuple[Sequence[int], list[str]]:
+    """A number for the colour of each span, and the colours that the numbers stand for."""
+    if level == 0:
+        return layout.stage_of[positions].tolist(), [stage.colour for stage in layout.stages]
+    tones = np.array(layout.tone_of)[timeline.spans.name[positions]]
+    colours = [tone for stage in layout.stages for tone in stage.tones]
+    return (layout.stage_of[positions] * 3 + tones).tolist(), colours

@@ -1,0 +1,62 @@
+"""Typed access to the columns of one Parquet table, for drawing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rl_insight import tables
+
+
+class Columns:
+    """A table's columns as Python lists and numpy arrays, all of them `len(self)` long."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def where(self, mask: np.ndarray) -> "Columns":
+        """The rows where the boolean `mask` holds."""
+        return Columns(self._table.take(pa.array(np.flatnonzero(mask))))
+
+    def strings(self, name: str) -> list[str | None]:
+        """A text column; dictionaries are decoded."""
+        values: list[str | None] = self._table[name].to_pylist()
+        return values
+
+    def optional(self, name: str) -> list[int | None]:
+        """An integer column whose nulls are None."""
+        values: list[int | None] = self._table[name].to_pylist()
+        return values
+
+    def integers(self, name: str, unknown: int) -> np.ndarray:
+        """An integer column as int64, nulls replaced by `unknown`."""
+        filled = pc.fill_null(pc.cast(self._table[name], pa.int64()), unknown)
+        return np.asarray(filled.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def flags(self, name: str) -> np.ndarray:
+        """A boolean column, null being False."""
+        filled = pc.fill_null(self._table[name], False)
+        return np.asarray(filled.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool)
+
+    def present(self, name: str) -> np.ndarray:
+        """Where the column is not null."""
+        valid = pc.is_valid(self._table[name]).combine_chunks()
+        return np.asarray(valid.to_numpy(zero_copy_only=False), dtype=bool)
+
+    def positions(self, name: str, among: str) -> np.ndarray:
+        """For each text of column `name` the row that holds it in column `among`, else -1."""
+        rows = {text: row for row, text in enumerate(self.strings(among)) if text is not None}
+        return np.array([rows.get(text or "", -1) for text in self.strings(name)], dtype=np.int64)
+
+
+def read(folder: Path, name: str, schema: pa.Schema, columns: Sequence[str]) -> Columns:
+    """`columns` of the table `name` in `folder`; no rows when the file is not there."""
+    path = folder / f"{name}.parquet"
+    if not path.exists():
+        return Columns(tables.empty(schema).select(list(columns)))
+    return Columns(tables.read(path, columns))

@@ -1,0 +1,197 @@
+"""The tables of a timeline as plain data: the first of the three steps to a picture.
+
+`timeline_layout` arranges what this gives, `timeline_html` and `timeline_png` draw it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from rl_insight import schema
+from rl_insight.visualizers import timeline_clock
+from rl_insight.visualizers.timeline_columns import Columns, read
+from rl_insight.visualizers.timeline_model import Breakdown, Lane, Spans, Timeline, Trouble
+
+# `sources` is shared with the heatmap: a group list that cannot be read is no loss to a timeline.
+HEATMAP_PARSERS = frozenset({"gmm", "sglang"})
+TROUBLED = ("failed", "salvaged", "empty")
+
+# Parents deeper than this are a cycle in a damaged table, not a nesting.
+_DEEPEST = 64
+
+
+def load(folder: Path) -> Timeline:
+    """The timeline of the Parquet tables in `folder`; a table that is not there has no rows."""
+    sources = read(folder, "sources", schema.SOURCES, _SOURCES)
+    captures = read(folder, "lanes", schema.LANES, _LANES)
+    spans = read(folder, "spans", schema.SPANS, _SPANS)
+    spans = spans.where((spans.integers("duration_ns", 0) > 0) & spans.present("start_ns"))
+
+    lane_ids = spans.strings("lane_id")
+    clock_of = dict(zip(captures.strings("lane_id"), captures.strings("clock"), strict=True))
+    settled = timeline_clock.settle(
+        spans.integers("start_ns", 0),
+        [clock_of.get(lane) for lane in lane_ids],
+        spans.strings("host"),
+        spans.strings("source_id"),
+    )
+    lane, lanes = _lanes(spans, captures, sources, settled.note)
+    is_stage = np.array([kind == "stage" for kind in spans.strings("kind")], dtype=bool)
+    depth = np.where(is_stage, 0, np.maximum(spans.integers("depth", 1), 1))
+    root = _roots(spans.positions("parent_id", "span_id"), is_stage)
+    names, name, stage = _names(spans, root)
+    capture_of = dict(
+        zip(captures.strings("lane_id"), captures.optional("step_index"), strict=True)
+    )
+    content = Spans(
+        lane=lane,
+        name=name,
+        stage=stage,
+        root=root,
+        depth=depth,
+        start_ns=settled.start_ns,
+        duration_ns=spans.integers("duration_ns", 0),
+        truncated=spans.flags("truncated"),
+        step=spans.optional("step"),
+        capture=[capture_of.get(lane_id) for lane_id in lane_ids],
+        mini_batch=spans.optional("mini_batch"),
+        micro_batch=spans.optional("micro_batch"),
+    )
+    return Timeline(
+        origin_ns=settled.origin_ns,
+        lanes=lanes,
+        names=names,
+        spans=content,
+        breakdown=_breakdown(read(folder, "breakdown", schema.BREAKDOWN, _BREAKDOWN), spans),
+        troubles=_troubles(sources),
+        sources=sum(parser not in HEATMAP_PARSERS for parser in sources.strings("parser")),
+    )
+
+
+_SOURCES = ("source_id", "path", "parser", "status", "detail")
+_LANES = ("lane_id", "pid", "device", "step_index", "clock")
+_SPANS = (
+    *("span_id", "parent_id", "lane_id", "source_id", "role", "rank_id", "replica", "step"),
+    *("host", "name", "kind", "depth", "mini_batch", "micro_batch"),
+    *("start_ns", "duration_ns", "truncated"),
+)
+_PARTS = tuple(field.name for field in fields(Breakdown))
+_BREAKDOWN = ("span_id", *_PARTS)
+
+_Key = tuple[str, int | None, int | None, str | None]
+
+
+def _lanes(
+    spans: Columns, captures: Columns, sources: Columns, notes: Sequence[str | None]
+) -> tuple[np.ndarray, list[Lane]]:
+    """The lane of every span, and the lanes in the order in which they first appear."""
+    path_of = dict(zip(sources.strings("source_id"), sources.strings("path"), strict=True))
+    process_of = {
+        lane_id: ", ".join(
+            f"{what} {number}"
+            for what, number in (("pid", pid), ("device", device))
+            if number is not None
+        )
+        for lane_id, pid, device in zip(
+            captures.strings("lane_id"),
+            captures.optional("pid"),
+            captures.optional("device"),
+            strict=True,
+        )
+    }
+    index: dict[_Key, int] = {}
+    hosts: list[dict[str, None]] = []
+    paths: list[dict[str, None]] = []
+    note_of: list[str | None] = []
+    position = np.empty(len(spans), dtype=np.int64)
+    columns = zip(
+        spans.strings("role"),
+        spans.optional("replica"),
+        spans.optional("rank_id"),
+        spans.strings("lane_id"),
+        spans.strings("source_id"),
+        spans.strings("host"),
+        notes,
+        strict=True,
+    )
+    for row, (role, replica, rank, lane_id, source, host, note) in enumerate(columns):
+        key = (role or "unknown role", replica, rank, lane_id if rank is None else None)
+        lane = index.setdefault(key, len(index))
+        if lane == len(hosts):
+            hosts.append({})
+            paths.append({})
+            note_of.append(None)
+        position[row] = lane
+        if host is not None:
+            hosts[lane][host] = None
+        paths[lane][path_of.get(source) or source or "unknown file"] = None
+        note_of[lane] = note_of[lane] or note
+    return position, [
+        Lane(
+            role=role,
+            replica=replica,
+            rank_id=rank,
+            hosts=tuple(hosts[lane]),
+            sources=tuple(paths[lane]),
+            process=process_of.get(lane_id) or None,
+            clock_note=note_of[lane],
+        )
+        for (role, replica, rank, lane_id), lane in index.items()
+    ]
+
+
+def _roots(parent: np.ndarray, is_stage: np.ndarray) -> np.ndarray:
+    """For every span the position of the stage span that it lies in (itself, for a stage) or -1."""
+    root = np.arange(len(parent))
+    for _ in range(_DEEPEST):
+        climbing = (root >= 0) & ~is_stage[root]
+        if not climbing.any():
+            return root
+        root[climbing] = parent[root[climbing]]
+    return np.where((root >= 0) & is_stage[root], root, -1)
+
+
+def _names(spans: Columns, root: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """All names, and as positions in it the own name and the stage's name of every span."""
+    index: dict[str, int] = {}
+
+    def code(text: str | None) -> int:
+        return index.setdefault(text or "unknown", len(index))
+
+    name = np.array([code(text) for text in spans.strings("name")], dtype=np.int64)
+    # A range outside any stage goes by its role: that is what the stage would be called.
+    role = np.array([code(text) for text in spans.strings("role")], dtype=np.int64)
+    stage = np.where(root >= 0, name[root], role)
+    used = np.unique(np.concatenate([name, stage]))
+    names = list(index)
+    position = np.zeros(len(names), dtype=np.int64)
+    position[used] = np.arange(len(used))
+    return [names[code] for code in used], position[name], position[stage]
+
+
+def _breakdown(table: Columns, spans: Columns) -> dict[int, Breakdown]:
+    row_of = {span_id: row for row, span_id in enumerate(spans.strings("span_id"))}
+    parts = zip(*(table.optional(part) for part in _PARTS), strict=True)
+    return {
+        row_of[span_id]: Breakdown(*values)
+        for span_id, values in zip(table.strings("span_id"), parts, strict=True)
+        if span_id in row_of
+    }
+
+
+def _troubles(sources: Columns) -> list[Trouble]:
+    """Worst first, then by path."""
+    found = [
+        Trouble(path or "unknown file", status, detail or "No reason was recorded.")
+        for path, parser, status, detail in zip(
+            sources.strings("path"),
+            sources.strings("parser"),
+            sources.strings("status"),
+            sources.strings("detail"),
+            strict=True,
+        )
+        if status in TROUBLED and parser not in HEATMAP_PARSERS
+    ]
+    return sorted(found, key=lambda trouble: (TROUBLED.index(trouble.status), trouble.path))

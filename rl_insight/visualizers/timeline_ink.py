@@ -1,0 +1,129 @@
+"""Text and boxes of a still picture, placed by pixels; matplotlib behind it.
+
+Everything that is written goes through here, because no text from a file may be taken for a
+formula (`$`), and every font needs its fall-backs.
+"""
+
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+
+import matplotlib
+from matplotlib import font_manager
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
+
+INK, SOFT, ALARM = "#1a1a1a", "#595959", "#9c1c1c"
+
+# DejaVu comes with matplotlib and has no CJK; those of these that are installed fill in.
+_FALLBACK_FONTS = (
+    *("Noto Sans CJK SC", "Noto Serif CJK SC", "Source Han Sans SC", "WenQuanYi Micro Hei"),
+    *("WenQuanYi Zen Hei", "Microsoft YaHei", "PingFang SC", "SimHei", "Droid Sans Fallback"),
+)
+
+Box = tuple[float, float, float, float]
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Matplotlib as it comes, whatever the user's matplotlibrc says; no warnings about glyphs."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    fonts = ["DejaVu Sans", *(name for name in _FALLBACK_FONTS if name in installed)]
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams["font.family"] = fonts
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        yield
+
+
+@lru_cache(maxsize=1)
+def _renderer() -> RendererAgg:
+    return RendererAgg(100, 100, dpi=100)  # type: ignore[no-untyped-call]
+
+
+def width_of(text: str, points: float, bold: bool = False) -> float:
+    """The width of `text` in design pixels (1/100 inch)."""
+    font = FontProperties(size=points, weight="bold" if bold else "normal")
+    width, _, _ = _renderer().get_text_width_height_descent(text, font, False)  # type: ignore[no-untyped-call]
+    return float(width)
+
+
+class Paper:
+    """A white picture of `width` × `height` pixels with `scale` of them to 1/100 inch.
+
+    All places are pixels from the upper left corner.
+    """
+
+    def __init__(self, width: int, height: int, scale: float) -> None:
+        self.width, self.height, self.scale = width, height, scale
+        dpi = 100 * scale
+        # Half a pixel more: matplotlib cuts the fraction off, and rounding may leave .9999.
+        size = ((width + 0.5) / dpi, (height + 0.5) / dpi)
+        self._figure = Figure(figsize=size, dpi=dpi, facecolor="white")
+        axes = self._figure.add_axes((0, 0, width / (width + 0.5), height / (height + 0.5)))
+        axes.set_xlim(0, width)
+        axes.set_ylim(height, 0)
+        axes.set_axis_off()
+        self._axes = axes
+
+    def png(self) -> bytes:
+        """The picture as the bytes of a PNG file."""
+        target = io.BytesIO()
+        FigureCanvasAgg(self._figure).print_png(target)  # type: ignore[no-untyped-call]
+        return target.getvalue()
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        points: float,
+        colour: str = INK,
+        across: str = "left",
+        bold: bool = False,
+        rotation: float = 0,
+    ) -> None:
+        """Write `text` with its vertical middle at `y`; `across` is what of it stands at `x`."""
+        self._axes.text(
+            x,
+            y,
+            text,
+            fontsize=points,
+            color=colour,
+            ha=across,
+            va="center_baseline" if not rotation else "center",
+            fontweight="bold" if bold else "normal",
+            rotation=rotation,
+            parse_math=False,
+        )
+
+    def boxes(self, boxes: Sequence[Box], colour: str, above: float = 1) -> None:
+        """Fill boxes (left, top, right, bottom), crisp; higher `above` lies on top."""
+        corners = [
+            ((left, top), (right, top), (right, bottom), (left, bottom))
+            for left, top, right, bottom in boxes
+        ]
+        self._axes.add_collection(
+            PolyCollection(
+                corners, facecolors=colour, linewidths=0, antialiased=False, zorder=above
+            ),
+            autolim=False,
+        )
+
+    def line(self, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
+        """A dashed line one design pixel wide, over the bars."""
+        self._axes.add_line(
+            Line2D(
+                (start[0], end[0]),
+                (start[1], end[1]),
+                color=colour,
+                linewidth=0.6,
+                linestyle=(0, (4, 3)),
+                zorder=4,
+            )
+        )

@@ -1,0 +1,116 @@
+"""A timeline as plain data: what ran where, when, and what could not be read.
+
+Nothing here knows tables, rows on a screen, colours or pixels. Times are integer nanoseconds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What one row shows: the spans of one (role, replica, rank).
+
+    Where the rank is unknown there is one per recorded lane, since two of those may be two ranks;
+    `process` then tells lanes of one file apart. `sources` are paths relative to the input.
+    `clock_note` says what is doubtful about the times.
+    """
+
+    role: str
+    replica: int | None
+    rank_id: int | None
+    hosts: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    process: str | None = None
+    clock_note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Where the device's time went inside one stage span, in nanoseconds; unknown is None."""
+
+    window_ns: int | None
+    computing_ns: int | None
+    communication_ns: int | None
+    overlapped_ns: int | None
+    memory_ns: int | None
+    free_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A source that gave less than it should: `failed`, `salvaged` or `empty`."""
+
+    path: str
+    status: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Equally long columns, one entry per span, in the order of the table.
+
+    `lane` indexes `Timeline.lanes`; `name` and `stage` index `Timeline.names`, `stage` being the
+    name of the stage span above (a stage's own name); `root` is the position of that stage span,
+    or -1. `start_ns` counts from the origin. `depth` is 0 for a stage. `capture` is the order of
+    the capture among those of its role and rank.
+    """
+
+    lane: np.ndarray
+    name: np.ndarray
+    stage: np.ndarray
+    root: np.ndarray
+    depth: np.ndarray
+    start_ns: np.ndarray
+    duration_ns: np.ndarray
+    truncated: np.ndarray
+    step: list[int | None]
+    capture: list[int | None]
+    mini_batch: list[int | None]
+    micro_batch: list[int | None]
+
+    def __len__(self) -> int:
+        return len(self.lane)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Everything that a timeline shows.
+
+    `origin_ns` is the Unix time of the first span, None when no span has a wall clock.
+    `breakdown` is keyed by the position of the span. `sources` counts all inputs, `troubles`
+    lists those that failed, were salvaged or empty.
+    """
+
+    origin_ns: int | None
+    lanes: list[Lane]
+    names: list[str]
+    spans: Spans
+    breakdown: dict[int, Breakdown]
+    troubles: list[Trouble]
+    sources: int
+
+    @property
+    def ranks(self) -> int:
+        """How many different known ranks there are."""
+        return len({lane.rank_id for lane in self.lanes if lane.rank_id is not None})
+
+    @property
+    def unknown_ranks(self) -> int:
+        """How many lanes have no known rank."""
+        return sum(lane.rank_id is None for lane in self.lanes)
+
+    @property
+    def steps(self) -> list[int]:
+        """The known steps, ascending."""
+        return sorted({step for step in self.spans.step if step is not None})
+
+    @property
+    def extent_ns(self) -> int:
+        """From the origin to the end of the last span; 0 without spans."""
+        return int((self.spans.start_ns + self.spans.duration_ns).max()) if len(self.spans) else 0
+
+    def troubled(self, status: str) -> int:
+        """How many sources have that status."""
+        return sum(trouble.status == status for trouble in self.troubles)

@@ -1,0 +1,246 @@
+"""A timeline as one still picture: the last of three steps to `rl_timeline.png`.
+
+`timeline_layout` has said what goes where; here it becomes pixels.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words
+from rl_insight.visualizers.labels import shorten
+from rl_insight.visualizers.timeline_bars import bars
+from rl_insight.visualizers.timeline_ink import ALARM, INK, SOFT, Box, Paper, style, width_of
+from rl_insight.visualizers.timeline_layout import Layout
+from rl_insight.visualizers.timeline_model import Timeline
+from rl_insight.visualizers.timeline_sheet import (
+    AXIS,
+    EDGE,
+    LEGEND_LINE,
+    LINE,
+    STEPS,
+    TITLE,
+    Sheet,
+    plan,
+)
+
+_GRID, _BAND, _RULE = "#e2e4e8", "#f4f5f7", "#8a8f98"
+_TITLE_POINTS, _TEXT_POINTS, _LEGEND_POINTS, _AXIS_POINTS = 14.0, 9.5, 9.0, 9.0
+# In a row of fewer design pixels ranges are a smear, and figures do not fit into bars.
+_ROW_FOR_RANGES, _ROW_FOR_FIGURES = 16, 20
+
+
+def picture(timeline: Timeline, width: int, scale: float) -> bytes:
+    """The PNG of `timeline`, round(width × scale) pixels wide."""
+    with style():
+        paper = (
+            _timeline(timeline, width, scale)
+            if timeline.lanes
+            else _nothing(timeline, width, scale)
+        )
+        return paper.png()
+
+
+def _timeline(timeline: Timeline, width: int, scale: float) -> Paper:
+    layout = timeline_layout.arrange(timeline)
+    order = layout.by_rank.lanes
+    legend = _flow([stage.name for stage in layout.stages], width - 2 * EDGE)
+    labels = [_fit(row.label, 9.0, width * 0.4) for row in layout.rows]
+    heading = timeline_words.heading(timeline)
+    sheet = plan(
+        units=[layout.rows[lane].height for lane in order],
+        width=width,
+        scale=scale,
+        label_width=max(width_of(label, 9.0) for label in _longest(labels)),
+        legend_lines=len(legend),
+    )
+    paper = Paper(sheet.width, sheet.height, scale)
+    facts = [*heading.facts, "sorted by rank", *([sheet.note] if sheet.note else [])]
+    _title(paper, width, heading, facts)
+    _legend(paper, layout, legend)
+    tops = _tops(layout, order, sheet)
+    _ground(paper, timeline, layout, sheet, tops)
+    _bars(paper, timeline, layout, sheet, tops)
+    for place, (lane, top) in enumerate(tops.items()):
+        if place % sheet.label_every == 0:
+            middle = sheet.top + top + layout.rows[lane].height * sheet.row / 2
+            paper.text(
+                sheet.left - sheet.px(8), middle, labels[lane], sheet.label_points, across="right"
+            )
+    return paper
+
+
+def _tops(layout: Layout, order: Sequence[int], sheet: Sheet) -> dict[int, int]:
+    """Upper edge of each drawn lane's row in the plot, in pixels, from top to bottom."""
+    tops: dict[int, int] = {}
+    units = 0.0
+    for place in sheet.kept:
+        tops[order[place]] = round(units * sheet.row)
+        units += layout.rows[order[place]].height
+    return tops
+
+
+def _title(paper: Paper, width: int, heading: timeline_words.Heading, facts: Sequence[str]) -> None:
+    room = width - 2 * EDGE
+    title = f"{heading.title} (Relative Time, Origin = {heading.origin})"
+    points = min(_TITLE_POINTS, _TITLE_POINTS * room / width_of(title, _TITLE_POINTS, bold=True))
+    paper.text(EDGE * paper.scale, (EDGE + TITLE / 2) * paper.scale, title, points, bold=True)
+    alarm = heading.not_read or ""
+    words = " · ".join(facts) + ("  ·  " if alarm else "")
+    width_of_words = width_of(words, _TEXT_POINTS)
+    points = min(
+        _TEXT_POINTS, _TEXT_POINTS * room / (width_of_words + width_of(alarm, _TEXT_POINTS, True))
+    )
+    middle = (EDGE + TITLE + LINE / 2) * paper.scale
+    paper.text(EDGE * paper.scale, middle, words, points, SOFT)
+    x = (EDGE + width_of_words * points / _TEXT_POINTS) * paper.scale
+    paper.text(x, middle, alarm, points, ALARM, bold=True)
+
+
+def _legend(paper: Paper, layout: Layout, lines: Sequence[Sequence[tuple[int, float]]]) -> None:
+    colours: dict[str, list[Box]] = {}
+    for number, line in enumerate(lines):
+        middle = EDGE + TITLE + LINE + (number + 0.5) * LEGEND_LINE
+        for index, x in line:
+            stage = layout.stages[index]
+            paper.text(
+                (EDGE + x + 17) * paper.scale, middle * paper.scale, stage.name, _LEGEND_POINTS
+            )
+            box = (EDGE + x, middle - 6, EDGE + x + 12, middle + 6)
+            colours.setdefault(stage.colour, []).append(_scaled(box, paper.scale))
+    for colour, boxes in colours.items():
+        paper.boxes(boxes, colour)
+
+
+def _ground(
+    paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet, tops: Mapping[int, int]
+) -> None:
+    """What lies under the bars: bands of ranks, the grid, the time axis, and the steps."""
+    right, bottom = sheet.left + sheet.plot_width, sheet.top + sheet.plot_height
+    band = dict(zip(layout.by_rank.lanes, layout.by_rank.band, strict=True))
+    bands = [
+        (
+            sheet.left,
+            sheet.top + top,
+            right,
+            sheet.top + top + round(layout.rows[lane].height * sheet.row),
+        )
+        for lane, top in tops.items()
+        if band[lane]
+    ]
+    paper.boxes(bands, _BAND, above=0)
+    hair = max(1, round(sheet.scale))
+    unit = timeline_axis.unit(timeline.extent_ns)
+    ticks = timeline_axis.ticks(timeline.extent_ns, max(2, round(sheet.plot_width / sheet.px(110))))
+    grid = []
+    for time_ns, text in ticks:
+        x = sheet.left + round(time_ns * sheet.plot_width / timeline.extent_ns)
+        grid.append((x, sheet.top - sheet.px(4), x + hair, bottom + sheet.px(4)))
+        for y in (sheet.top - sheet.px(13), bottom + sheet.px(14)):
+            paper.text(x, y, text, _AXIS_POINTS, SOFT, across="center")
+    paper.boxes(grid, _GRID, above=0.5)
+    frame = [(sheet.left, y, right, y + hair) for y in (sheet.top - hair, bottom)]
+    paper.boxes(frame, _RULE, above=3)
+    paper.text(
+        sheet.left + sheet.plot_width / 2,
+        bottom + sheet.px(34),
+        f"Time since origin ({unit.symbol})",
+        _AXIS_POINTS,
+        SOFT,
+        across="center",
+    )
+    _steps(paper, timeline, layout, sheet)
+
+
+def _steps(paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet) -> None:
+    free = float("-inf")
+    previous = float("-inf")
+    for mark in layout.steps:
+        x = sheet.left + round(mark.start_ns * sheet.plot_width / timeline.extent_ns)
+        if x - previous >= sheet.px(6):
+            paper.line((x, sheet.top - sheet.px(20)), (x, sheet.top + sheet.plot_height), _RULE)
+            previous = x
+        text = f"step {mark.step}"
+        if x >= free:
+            paper.text(x + sheet.px(3), sheet.top - sheet.px(AXIS + STEPS / 2 - 3), text, 8.5, INK)
+            free = x + sheet.px(width_of(text, 8.5) + 10)
+
+
+def _bars(
+    paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet, tops: Mapping[int, int]
+) -> None:
+    found = bars(
+        timeline,
+        layout,
+        tops,
+        sheet.row,
+        sheet.plot_width,
+        gap=max(1, round(sheet.scale)),
+        ranges=sheet.row >= sheet.px(_ROW_FOR_RANGES),
+    )
+    stage_colours = {stage.colour for stage in layout.stages}
+    for colour, rectangles in found.items():
+        boxes = [
+            (
+                sheet.left + bar.left,
+                sheet.top + bar.top,
+                sheet.left + bar.right,
+                sheet.top + bar.bottom,
+            )
+            for bar in rectangles
+        ]
+        paper.boxes(boxes, colour, above=1 if colour in stage_colours else 2)
+
+
+def _nothing(timeline: Timeline, width: int, scale: float) -> Paper:
+    """A picture that says why there is none, and lists what could not be read."""
+    troubles = timeline_words.troubles(timeline)
+    lines = [timeline_words.nothing_to_draw(timeline)]
+    for _, path, detail in troubles.shown[:20] if troubles else ():
+        lines.append(f"{path}: {detail}")
+    if len(timeline.troubles) > 20:
+        lines.append(f"… and {len(timeline.troubles) - 20:,} more")
+    height = EDGE * 2 + TITLE + LINE * (len(lines) + 2)
+    paper = Paper(round(width * scale), round(height * scale), scale)
+    paper.text(
+        EDGE * scale, (EDGE + TITLE / 2) * scale, timeline_words.TITLE, _TITLE_POINTS, bold=True
+    )
+    for number, line in enumerate(lines):
+        paper.text(
+            EDGE * scale,
+            (EDGE + TITLE + LINE * (number + (0.5 if number == 0 else 1))) * scale,
+            _fit(line, _TEXT_POINTS, width - 2 * EDGE),
+            _TEXT_POINTS,
+            INK if number == 0 else SOFT,
+        )
+    return paper
+
+
+def _flow(names: Sequence[str], room: float) -> list[list[tuple[int, float]]]:
+    """Legend entries as (index, x) broken into lines of at most `room` design pixels."""
+    lines: list[list[tuple[int, float]]] = []
+    x = room
+    for index, name in enumerate(names):
+        needed = 17 + width_of(name, _LEGEND_POINTS)
+        if x + needed > room:
+            lines.append([])
+            x = 0.0
+        lines[-1].append((index, x))
+        x += needed + 22
+    return lines
+
+
+def _fit(text: str, points: float, room: float) -> str:
+    """`text`, its middle left out until it is at most `room` design pixels wide."""
+    width = width_of(text, points)
+    if width <= room:
+        return text
+    return shorten(text, max(8, int(len(text) * room / width)))
+
+
+def _longest(labels: Sequence[str]) -> list[str]:
+    # Measuring costs a layout each: the widest is among those with the most characters.
+    return sorted(labels, key=len)[-12:]
+
+
+def _scaled(box: Box, scale: float) -> Box:
+    left, top, right, bottom = (round(side * scale) for side in box)
+    return left, top, right, bottom

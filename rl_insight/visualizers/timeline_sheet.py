@@ -1,0 +1,96 @@
+"""How large the timeline's picture is and where on it things stand.
+
+A design pixel is 1/100 inch; the picture has `scale` real pixels for each.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+# A taller picture costs gigabytes to draw, and few programs open it.
+MOST_HEIGHT = 16_000
+
+# Design pixels: margins, and the height of the lines of text above the plot and of its axes.
+EDGE, TITLE, LINE, LEGEND_LINE, AXIS, STEPS = 16, 30, 20, 22, 26, 18
+
+# Design pixels: the row of a small and of a large timeline, and how many rows are still few.
+_ROW, _ROW_IN_COMPANY, _FEW = 30.0, 18.0, 60
+_LEAST_ROW = 4
+_PIXELS_PER_POINT = 100 / 72
+_SMALLEST_POINTS, LABEL_POINTS = 6.0, 9.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Sizes in real pixels, except `label_points`.
+
+    The plot's rectangle is `left`, `top`, `plot_width`, `plot_height`; `row` is the height of a
+    plain row. `kept` are the places of the rows that are drawn, of which one in `label_every` has
+    its label. `note` says in words what had to be left out, or is None.
+    """
+
+    width: int
+    height: int
+    scale: float
+    left: int
+    top: int
+    plot_width: int
+    plot_height: int
+    row: int
+    kept: tuple[int, ...]
+    label_every: int
+    label_points: float
+    note: str | None
+
+    def px(self, design: float) -> float:
+        """Design pixels in real ones."""
+        return design * self.scale
+
+
+def plan(
+    units: Sequence[float], width: int, scale: float, label_width: float, legend_lines: int
+) -> Sheet:
+    """The sheet for rows of `units` plain rows' height each, from top to bottom.
+
+    `width` and `label_width` are in design pixels.
+    """
+    head = EDGE + TITLE + LINE + legend_lines * LEGEND_LINE + AXIS + STEPS
+    foot = AXIS + LINE + EDGE
+    # Twice a pixel of margin, since the parts of the sheet are rounded on their own.
+    room = MOST_HEIGHT - ceil((head + foot) * scale) - 2
+    total = sum(units)
+    wanted = min(max(_ROW * _FEW / total, _ROW_IN_COMPANY), _ROW) * scale
+    # Whole pixels: rows that differ by one would look like a pattern in the data.
+    row = max(int(min(wanted, room / total)), _LEAST_ROW)
+    thinning = max(1, ceil(total * row / room))
+    kept = tuple(range(0, len(units), thinning))
+    while sum(units[place] for place in kept) * row > room:
+        thinning += 1
+        kept = tuple(range(0, len(units), thinning))
+    points = min(max(row / scale * 0.62 / _PIXELS_PER_POINT, _SMALLEST_POINTS), LABEL_POINTS)
+    label_every = max(1, ceil(points * _PIXELS_PER_POINT * 1.1 * scale / row))
+    left = round((EDGE + label_width + 8) * scale)
+    real_width = round(width * scale)
+    plot_height = round(sum(units[place] for place in kept) * row)
+    return Sheet(
+        width=real_width,
+        height=round((head + foot) * scale) + plot_height,
+        scale=scale,
+        left=left,
+        top=round(head * scale),
+        plot_width=max(real_width - left - round(EDGE * 1.5 * scale), 50),
+        plot_height=plot_height,
+        row=row,
+        kept=kept,
+        label_every=label_every,
+        label_points=points,
+        note=_note(len(units), len(kept), label_every),
+    )
+
+
+def _note(lanes: int, kept: int, label_every: int) -> str | None:
+    if kept < lanes:
+        return f"too many lanes for one picture: {kept:,} of {lanes:,} drawn"
+    if label_every > 1:
+        return f"one lane in {label_every} is labelled"
+    return None

@@ -1,0 +1,143 @@
+"""What a timeline says in words: the labels of its rows, its title, and what is missing."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from rl_insight.visualizers.labels import LABEL_LIMIT, SENTENCE_LIMIT, count, plain, shorten, utc
+from rl_insight.visualizers.timeline_model import Lane, Timeline
+
+TITLE = "RL Timeline"
+_SHOWN_TROUBLES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The lines above the picture; `facts` are joined by a dot, `not_read` is None when all was."""
+
+    title: str
+    origin: str
+    facts: tuple[str, ...]
+    not_read: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TroubleList:
+    """Sources that gave less than they should: a summary, some of them, and how many more."""
+
+    summary: str
+    shown: tuple[tuple[str, str, str], ...]
+    more: str | None
+
+
+def role_name(lane: Lane) -> str:
+    """`actor_update`, or for a rollout replica `agent_loop_rollout_replica_1`."""
+    return lane.role if lane.replica is None else f"{lane.role}_replica_{lane.replica}"
+
+
+def row_labels(lanes: list[Lane]) -> list[str]:
+    """The label of each lane's row, short, no two alike: `actor_update - Rank 2`."""
+    seen: Counter[str] = Counter()
+    labels = []
+    for lane in lanes:
+        rank = _rank_words(lane)
+        label = f"{plain(role_name(lane), max(LABEL_LIMIT - len(rank), 16))} - {rank}"
+        seen[label] += 1
+        labels.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return labels
+
+
+def row_notes(lane: Lane) -> list[str]:
+    """Sentences about a lane that its label has no room for."""
+    notes = []
+    if lane.rank_id is None:
+        notes.append("The rank is unknown: neither the file nor its name tells it.")
+    if lane.clock_note:
+        notes.append(f"{lane.clock_note[0].upper()}{lane.clock_note[1:]}.")
+    if len(lane.hosts) > 1:
+        names = ", ".join(plain(host, 40) for host in lane.hosts[:4])
+        notes.append(f"Seen on {count(len(lane.hosts), 'host')}: {names}.")
+    return notes
+
+
+def heading(timeline: Timeline) -> Heading:
+    """Title, origin as a date, and how much is shown."""
+    facts = [count(timeline.ranks, "rank")] if timeline.ranks else []
+    if timeline.unknown_ranks:
+        facts.append(f"{count(timeline.unknown_ranks, 'lane')} of unknown rank")
+    if timeline.lanes:
+        facts.append(count(len(timeline.lanes), "lane"))
+        facts.append(_step_words(timeline))
+    failed = timeline.troubled("failed")
+    return Heading(
+        title=TITLE,
+        origin=_origin_words(timeline),
+        facts=tuple(facts),
+        not_read=f"{count(failed, 'file')} not read" if failed else None,
+    )
+
+
+def troubles(timeline: Timeline) -> TroubleList | None:
+    """The list of sources that gave less than they should, or None when all were well."""
+    if not timeline.troubles:
+        return None
+    kinds = [
+        f"{count(number, 'file')} {words}"
+        for status, words in (
+            ("failed", "not read"),
+            ("salvaged", "read in part"),
+            ("empty", "without timed events"),
+        )
+        if (number := timeline.troubled(status))
+    ]
+    shown = tuple(
+        (trouble.status, plain(trouble.path, 160), plain(trouble.detail, SENTENCE_LIMIT))
+        for trouble in timeline.troubles[:_SHOWN_TROUBLES]
+    )
+    rest = len(timeline.troubles) - len(shown)
+    more = f"… and {rest:,} more; all are in tables/sources.parquet." if rest else None
+    return TroubleList(f"{', '.join(kinds)} (of {timeline.sources:,})", shown, more)
+
+
+def nothing_to_draw(timeline: Timeline) -> str:
+    """Why there is no picture, in one or two sentences."""
+    if not timeline.sources:
+        return "No spans to draw: no input file was found for this timeline."
+    failed, empty = timeline.troubled("failed"), timeline.troubled("empty")
+    if failed == timeline.sources:
+        return f"No spans to draw: none of {count(failed, 'input file')} could be read."
+    if failed or empty:
+        return (
+            f"No spans to draw: of {count(timeline.sources, 'input file')}, "
+            f"{failed:,} could not be read and {empty:,} held no timed events."
+        )
+    return (
+        f"No spans to draw: {count(timeline.sources, 'input file')} gave no stage or range. "
+        "A filter on ranks, roles or steps may have left nothing."
+    )
+
+
+def _rank_words(lane: Lane) -> str:
+    if lane.rank_id is not None:
+        return f"Rank {lane.rank_id}"
+    where = plain(PurePosixPath(lane.sources[0]).name if lane.sources else "unknown file", 28)
+    process = f", {shorten(lane.process, 24)}" if lane.process else ""
+    return f"Rank ? (unknown: {where}{process})"
+
+
+def _step_words(timeline: Timeline) -> str:
+    steps = timeline.steps
+    if not steps:
+        return "steps unknown"
+    if len(steps) == 1:
+        return f"1 step ({steps[0]})"
+    contiguous = steps[-1] - steps[0] == len(steps) - 1
+    return f"{len(steps):,} steps" + (f" ({steps[0]}–{steps[-1]})" if contiguous else "")
+
+
+def _origin_words(timeline: Timeline) -> str:
+    if not len(timeline.spans):
+        return ""
+    if timeline.origin_ns is None:
+        return "the first capture (no wall clock known)"
+    return utc(timeline.origin_ns)
