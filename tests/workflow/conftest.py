@@ -53,9 +53,7 @@ def run(output: Path, *words: str, env: dict[str, str] | None = None) -> Ended:
 
 def rows(output: Path, table: str) -> list[dict[str, object]]:
     """The rows of a table that a run left."""
-    found: list[dict[str, object]] = tables.read(
-        output / "tables" / f"{table}.parquet"
-    ).to_pylist()
+    found: list[dict[str, object]] = tables.read(output / "tables" / f"{table}.parquet").to_pylist()
     return found
 
 

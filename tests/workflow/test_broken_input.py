@@ -83,9 +83,7 @@ def test_a_mistake_is_refused_before_work_starts(
     assert not (tmp_path / "out" / "rl_timeline.html").exists()
 
 
-def test_a_killed_parse_job_costs_only_its_own_unit(
-    captures: Captures, tmp_path: Path
-) -> None:
+def test_a_killed_parse_job_costs_only_its_own_unit(captures: Captures, tmp_path: Path) -> None:
     source, output = captures("*actor-update_step1_*"), tmp_path / "out"
     (source / "poison.txt").write_text("kills the job that reads it")
     package = tmp_path / "site"
