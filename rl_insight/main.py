@@ -1,0 +1,155 @@
+"""The command line: the only place that prints errors and picks exit codes."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from rl_insight import __version__
+from rl_insight.commandline import Arguments, parse
+from rl_insight.config import KEYS, Config, check_names, get, output_folder, resolve
+from rl_insight.errors import RLInsightError, UsageError
+
+# What the first word may be, besides the flags and keys of a run: sub-commands, each a function
+# of the words that follow it.
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {}
+
+_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (default: of this process) and give the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal cannot show must not end the run.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        if words and words[0] in COMMANDS:
+            return COMMANDS[words[0]](words[1:])
+        return _run(parse(words))
+    except RLInsightError as error:
+        _say_error(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        _say_error("interrupted; what was read so far is kept, the same command goes on from there")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone away, as `head` does; nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(arguments: Arguments) -> int:
+    if arguments.action == "help":
+        from rl_insight.help import help_text
+
+        print(help_text(), end="")
+        return 0
+    if arguments.action == "version":
+        print(f"rl-insight {__version__}")
+        return 0
+    config = resolve(arguments.settings, arguments.config_path, arguments.preset)
+    try:
+        return _draw(config, arguments)
+    except (RLInsightError, BrokenPipeError):
+        raise
+    except Exception as error:
+        return _unexpected(error, output_folder(config))
+
+
+def _draw(config: Config, arguments: Arguments) -> int:
+    """The run itself: Snakemake does the work, then its tables say how it went."""
+    from rl_insight.pipeline.run import RunRequest, run
+
+    _check_names(config)
+    outcome = run(
+        RunRequest(
+            config=config,
+            cores=arguments.cores,
+            profile=arguments.profile,
+            dry_run=arguments.dry_run,
+            unlock=arguments.unlock,
+            snakemake_args=arguments.snakemake_args,
+        )
+    )
+    if arguments.dry_run or arguments.unlock:
+        return outcome.exit_code
+
+    from rl_insight.pipeline.summary import closing, exit_code, lines, summarise
+
+    if outcome.exit_code:
+        _say_error(f"the run failed; Snakemake's own log is below {outcome.output}/.snakemake/log")
+        return 2 if outcome.exit_code == UsageError.exit_code else 1
+    try:
+        summary = summarise(outcome.output, _parsers(config))
+    except FileNotFoundError:
+        # Snakemake was asked for something else than the pictures, after --.
+        print("\n".join(closing(outcome)))
+        return 0
+    print("\n".join(lines(summary, outcome)))
+    return exit_code(summary, config.run.strict)
+
+
+def _presets(config: Config) -> tuple[str, ...]:
+    return ("timeline", "heatmap") if config.preset == "all" else (config.preset,)
+
+
+def _parsers(config: Config) -> list[str]:
+    """The parsers of what this run draws; the output folder may hold other runs' tables too."""
+    from rl_insight.parsers import PARSERS
+
+    chosen = _presets(config)
+    return [name for name in PARSERS.names() if PARSERS.get(name).preset in chosen]
+
+
+def _check_names(config: Config) -> None:
+    """Check names that only the registries know, before any work starts."""
+    from rl_insight.parsers import PARSERS
+    from rl_insight.visualizers import VISUALIZERS
+
+    for preset, other in (("timeline", "heatmap"), ("heatmap", "timeline")):
+        for part, registered in (("parser", PARSERS.names()), ("visualizer", VISUALIZERS.names())):
+            key = f"{preset}.{part}.type"
+            # A name says to which preset it belongs only when its module is loaded, which for a
+            # visualizer takes a second; the documented ones of the other preset are known.
+            names = [n for n in registered if n not in KEYS[f"{other}.{part}.type"].choices]
+            if "auto" in KEYS[key].choices:
+                names.insert(0, "auto")
+            chosen = get(config, key) != KEYS[key].default
+            if preset == config.preset or (config.preset == "all" and chosen):
+                check_names(config, {key: names})
+
+
+def _unexpected(error: Exception, output: Path) -> int:
+    """One sentence for what should not have happened; the traceback goes to a log."""
+    if os.environ.get("RL_INSIGHT_DEBUG") == "1":
+        traceback.print_exception(error)
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        what = f"it cannot go on: {error.strerror}{where}"
+    else:
+        what = f"unexpected {type(error).__name__}: {error}"
+    log = output / "logs" / "rl-insight.log"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"{datetime.now().astimezone().isoformat()} rl-insight {__version__}\n")
+            traceback.print_exception(error, file=file)
+        _say_error(f"{what} (details: {log})")
+    except OSError:
+        _say_error(f"{what} (details: run it again with RL_INSIGHT_DEBUG=1)")
+    return 1
+
+
+def _say_error(text: str) -> None:
+    from rl_insight.pipeline.terminal import printable
+
+    sys.stdout.flush()
+    print(f"error: {printable(text, 2_000)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""What a run came to: read from its tables, told in a few lines, turned into an exit code."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rl_insight import tables
+from rl_insight.pipeline import layout
+from rl_insight.pipeline.terminal import count, duration, printable
+from rl_insight.schema import STATUSES
+
+if TYPE_CHECKING:
+    from rl_insight.pipeline.run import Outcome
+
+# More kinds of trouble than this are not read any more; the table has them all.
+_SHOWN_TROUBLES = 12
+
+# What `--strict` does not accept. A skipped source was left out by rule or by a filter.
+_DAMAGED = ("salvaged", "empty", "failed")
+
+# Parts of a sentence that differ from source to source though the trouble is the same.
+_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One kind of trouble: how many sources have it, and the first of them as an example."""
+
+    status: str
+    code: str | None
+    sources: int
+    example: str
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The tables of a run in numbers. `sources` counts them by status."""
+
+    sources: dict[str, int]
+    lanes: int
+    spans: int
+    ranks: int
+    steps: int
+    troubles: tuple[Trouble, ...]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there was anything to draw."""
+        return self.spans > 0
+
+    @property
+    def damaged(self) -> int:
+        """How many sources are not as they should be."""
+        return sum(self.sources.get(status, 0) for status in _DAMAGED)
+
+
+def summarise(output: Path, parsers: Collection[str] | None = None) -> Summary:
+    """Read the merged tables below `output`.
+
+    `parsers` names those whose sources count; a folder may also hold those of a run of another
+    kind. Raises FileNotFoundError when a table is missing.
+    """
+    folder = output / layout.TABLES
+    columns = ["path", "parser", "status", "detail", "problems"]
+    sources = tables.read(layout.table(folder, "sources"), columns)
+    if parsers is not None:
+        wanted = pc.is_in(_plain(sources["parser"]), pa.array(list(parsers), pa.string()))
+        sources = sources.filter(wanted)
+    lanes = tables.read(layout.table(folder, "lanes"), ["rank_id"])
+    spans = tables.read(layout.table(folder, "spans"), ["step"])
+    statuses = _plain(sources["status"]).to_pylist()
+    return Summary(
+        sources={name: statuses.count(name) for name in STATUSES if name in statuses},
+        lanes=lanes.num_rows,
+        spans=spans.num_rows,
+        ranks=pc.count_distinct(lanes["rank_id"]).as_py(),
+        steps=pc.count_distinct(spans["step"]).as_py(),
+        troubles=_troubles(sources, statuses),
+    )
+
+
+def lines(summary: Summary, outcome: "Outcome") -> list[str]:
+    """What to tell a person after the run: what was read and drawn, what not, and where it is."""
+    read = sum(summary.sources.get(status, 0) for status in ("ok", "salvaged"))
+    considered = sum(n for status, n in summary.sources.items() if status != "skipped")
+    files = count(considered, "input")
+    result = [f"Read {files}." if read == considered else f"Read {read:,} of {files}."]
+    if summary.drawn:
+        what = [count(summary.lanes, "lane"), count(summary.ranks, "rank")]
+        what += [count(summary.steps, "step")] if summary.steps else []
+        result.append(f"Drew {', '.join(what)}: {count(summary.spans, 'span')}.")
+    else:
+        result.append("Nothing could be drawn.")
+    result += [f"  {_told(trouble)}" for trouble in summary.troubles[:_SHOWN_TROUBLES]]
+    more = len(summary.troubles) - _SHOWN_TROUBLES
+    if more > 0:
+        result.append(f"  and {count(more, 'more kind')} of trouble")
+    if summary.troubles:
+        table = layout.table(outcome.output / layout.TABLES, "sources")
+        result.append(f"  Every input and its problems: {printable(str(table))}")
+    return result + closing(outcome)
+
+
+def closing(outcome: "Outcome") -> list[str]:
+    """Where the pages are, and how long it took."""
+    pages = [page for page in outcome.pages if page.is_file()]
+    result = [f"Open {printable(str(page), 1_000)}" for page in pages]
+    return [*result, f"Took {duration(outcome.seconds)}."]
+
+
+def exit_code(summary: Summary, strict: bool) -> int:
+    """How the command line ends after Snakemake ended well: 1 nothing drawn, 3 strict, else 0."""
+    if not summary.drawn:
+        return 1
+    return 3 if strict and summary.damaged else 0
+
+
+def _told(trouble: Trouble) -> str:
+    example = printable(trouble.example, 160)
+    detail = f": {printable(trouble.detail)}" if trouble.detail else ""
+    what = trouble.status if trouble.status != "ok" else "read with doubts"
+    if trouble.sources > 1:
+        example = f"{count(trouble.sources, 'input')}, such as {example}"
+    return f"{what}: {example}{detail}"
+
+
+def _troubles(sources: pa.Table, statuses: list[str]) -> tuple[Trouble, ...]:
+    """The kinds of trouble, the worst status first, among these the most frequent first."""
+    paths, details = sources["path"], sources["detail"]
+    first: dict[tuple[str, str], Trouble] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for at, (status, problem) in enumerate(zip(statuses, _worst(sources), strict=True)):
+        if status == "ok" and problem is None:
+            continue
+        code, example = problem if problem is not None else (None, None)
+        detail = details[at].as_py() or example
+        key = (status, code or _PARTICULAR.sub("#", detail or ""))
+        counts[key] = counts.get(key, 0) + 1
+        if key not in first:
+            first[key] = Trouble(status, code, 1, paths[at].as_py() or "", detail)
+    order = ("failed", "empty", "salvaged", "ok", "skipped")
+    ranked = sorted(first, key=lambda key: (order.index(key[0]), -counts[key]))
+    return tuple(replace(first[key], sources=counts[key]) for key in ranked)
+
+
+def _worst(sources: pa.Table) -> list[tuple[str, str | None] | None]:
+    """Code and example of the gravest problem of each source; None for mere information."""
+    result: list[tuple[str, str | None] | None] = [None] * sources.num_rows
+    gravity = {"warning": 1, "error": 2}
+    worst = [0] * sources.num_rows
+    problems = sources["problems"].combine_chunks()
+    flat = problems.flatten()
+    severities = flat.field("severity").to_pylist()
+    codes, examples = flat.field("code"), flat.field("example")
+    parents = pc.list_parent_indices(problems).to_pylist()
+    for at, (source, severity) in enumerate(zip(parents, severities, strict=True)):
+        if gravity.get(severity, 0) > worst[source]:
+            worst[source] = gravity[severity]
+            result[source] = (codes[at].as_py(), examples[at].as_py())
+    return result
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.string())
