@@ -1,0 +1,134 @@
+"""What the path of a capture says about who wrote it: its own name, and the folders above it.
+
+Names are hints: they collide, they are copied and renamed. `rl_insight.data.identity` weighs them
+against what the file itself says.
+
+Layouts and their sources: `<save>/<role>/<file>` (verl up to v0.9), `<save>/<step>/<role>/` (verl's
+NPU tool up to v0.7.0), `<save>/agent_loop_rollout_replica_<n>/` (verl, rollout_trace_dir), and the
+msprobe dumps `<save>/step_<n>/<stage>/step0/rank<r>/dump_tensor_data/` (verl,
+precision_debugger_profile.py; the inner step counts nothing there) or `<dump>/step<n>/rank<r>/…`
+(msprobe alone, `proc<pid>` where the rank is not known).
+"""
+
+import re
+from dataclasses import replace
+
+from rl_insight.data import roles
+from rl_insight.data.name_facts import INT32, NOTHING, NameFacts, digits, number
+from rl_insight.data.name_grammars import read
+
+__all__ = ["NOTHING", "NameFacts", "facts", "folder_facts"]
+
+_ASCEND_FILE = re.compile(r"(?:ascend_pytorch_profiler|profiler_info)_([0-9]++)\.(?:db|json)\Z")
+
+_STEP = re.compile(r"(?:global_?)?step[_-]?(?:([0-9]++)|unknown|none)", re.IGNORECASE)
+_RANK = re.compile(r"rank[_-]?([0-9]++)?")
+_PROCESS = re.compile(r"proc([0-9]++)")
+# Folders that belong to a capture: they lie below its role.
+_DUMP = "dump_tensor_data"
+_INSIDE = re.compile(rf"{_DUMP}|ASCEND_PROFILER_OUTPUT|PROF_[0-9_A-Z]*+")
+_DATE = re.compile(r"20[0-9]{2}[-_.]?[01][0-9][-_.]?[0-3][0-9][-_.:T0-9]*+")
+# Words of folders that people make for profiles in general. A folder of only such words is a
+# save_path, no role; every word more would hide a role that somebody called so.
+_TOOLS = frozenset({"torch", "mstx", "nvtx", "npu", "nsys", "gmm"})
+_GENERIC = _TOOLS | {
+    *("profile", "profiles", "profiler", "profiling", "trace", "traces", "data"),
+    *("output", "outputs", "result", "results", "dump", "dumps", "log", "logs"),
+}
+_LONGEST_STEP = 7  # digits; a longer number is a date or a time
+
+
+def facts(path: str) -> NameFacts:
+    """What the last name of `path` says, or for a path into an Ascend capture that folder's name.
+
+    Accepts the path of a file or of a folder, with `/`. Never raises; takes linear time.
+    """
+    *folders, name = path.split("/")
+    if _DUMP in folders:
+        return NOTHING  # msprobe calls its files after the API that it recorded
+    capture = next((one for one in (name, *reversed(folders)) if one.endswith("_ascend_pt")), name)
+    found = read(capture)
+    ascend = _ASCEND_FILE.match(name)
+    if ascend is not None and found.rank is None:
+        return replace(found, grammar="npu", rank=number(ascend[1], INT32))
+    return found
+
+
+def folder_facts(path: str, root_name: str = "") -> NameFacts:
+    """What the folders of `path` (relative to the input root) say: role, replica, step, rank, pid.
+
+    `root_name` is the name of the input root itself, which may be the folder of one role, replica
+    or step. The role is the nearest folder that is a known stage or a replica's; else the folder
+    directly above the capture, unless that is the root or a folder that means a step, a date or
+    just profiles. What stands between the root or step and a replica's folder is kept before the
+    role, since two such folders may have the same number.
+    """
+    folders = [part for part in path.split("/")[:-1] if part not in ("", ".")]
+    capture = next((i for i, part in enumerate(folders) if part.endswith("_ascend_pt")), None)
+    folders = folders[:capture]
+    rooted = _tells(root_name)
+    if rooted:
+        folders.insert(0, root_name)
+    steps = [match for part in folders if (match := _STEP.fullmatch(part))]
+    ranks = [match[1] for part in folders if (match := _RANK.fullmatch(part))]
+    processes = [match[1] for part in folders if (match := _PROCESS.fullmatch(part))]
+    at = _role_at(folders, rooted)
+    role = folders[at] if at is not None else None
+    step = number(steps[0][1]) if steps else _numbered_step(folders, at)
+    replica = roles.split_replica(role)[1] if role is not None else None
+    if (
+        at is not None
+        and replica is not None
+        and at > rooted
+        and not _says_nothing(folders[at - 1])
+    ):
+        role = f"{folders[at - 1]}/{role}"
+    return NameFacts(
+        role=role,
+        replica=replica,
+        step=step,
+        rank=number(ranks[-1], INT32) if ranks else None,
+        pid=number(processes[-1]) if processes else None,
+    )
+
+
+def _role_at(folders: list[str], rooted: bool) -> int | None:
+    """Which of `folders` is the role; the first is the input root itself if `rooted`."""
+    for at in range(len(folders) - 1, -1, -1):
+        if roles.is_stage(folders[at]):
+            return at
+    last = len(folders) - 1
+    while last >= 0 and _below_role(folders, last):
+        last -= 1
+    if last < 0 or _says_nothing(folders[last]):
+        return None
+    return last
+
+
+def _below_role(folders: list[str], at: int) -> bool:
+    """Whether a folder belongs to the capture itself: its rank, its process, msprobe's own step."""
+    part = folders[at]
+    if any(pattern.fullmatch(part) for pattern in (_RANK, _PROCESS, _INSIDE)):
+        return True
+    return _STEP.fullmatch(part) is not None and any(map(_STEP.fullmatch, folders[:at]))
+
+
+def _numbered_step(folders: list[str], at: int | None) -> int | None:
+    """The step of `<save>/<step>/<role>/`, a bare number above the role."""
+    if not at or not digits(folders[at - 1]) or len(folders[at - 1]) > _LONGEST_STEP:
+        return None
+    # `2026/08/14/<role>` is a date.
+    return None if at > 1 and digits(folders[at - 2]) else number(folders[at - 1])
+
+
+def _tells(root_name: str) -> bool:
+    """Whether the input root's own name says what lies in it."""
+    known = roles.is_stage(root_name) or root_name in roles.WHOLE_STEP
+    return known or _STEP.fullmatch(root_name) is not None
+
+
+def _says_nothing(folder: str) -> bool:
+    """Whether a folder cannot be a role: it means a step, a date, or profiles in general."""
+    if digits(folder) or _STEP.fullmatch(folder) or _DATE.fullmatch(folder):
+        return True
+    return set(re.split(r"[-_. ]+", folder.lower())) <= _GENERIC
