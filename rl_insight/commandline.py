@@ -132,10 +132,10 @@ def _cores(value: str) -> int | None:
 
 def _unknown_flag(name: str, value: str) -> str:
     text = f"there is no flag {name}"
-    close = _OTHER_NAMES.get(name) or _nearest_flag(name)
-    if close:
-        return f"{text}; did you mean {close}?"
     keys = nearest_keys(name.lstrip("-"))
+    close = _OTHER_NAMES.get(name) or nearest(name.replace("_", "-"), _known_flags())
+    if close and "." not in name:
+        return f"{text}; did you mean {close}?"
     if keys:
         return f"{text}; did you mean {keys[0]}{value or '=…'}?"
     return f"{text}; options for Snakemake stand after --, see --help for all others"
@@ -145,17 +145,13 @@ def _known_flags() -> list[str]:
     return [*_KEY_FLAGS, *RUN_FLAGS, *_SWITCHES]
 
 
-def _nearest_flag(name: str) -> str | None:
-    return nearest(name.replace("_", "-"), _known_flags())
-
-
 def _unexpected(word: str) -> str:
     text = f"unexpected word {word!r}"
     if Path(word).is_file() and Path(word).suffix in (".yaml", ".yml"):
         return f"{text}; did you mean --config-path {word}?"
     if Path(word).exists():
         return f"{text}; did you mean --input-path {word}?"
-    close = nearest(f"--{word}", _known_flags())
+    close = nearest(f"--{word}", _known_flags(), cutoff=0.8)
     if close:
         return f"{text}; did you mean {close}?"
     keys = nearest_keys(word)

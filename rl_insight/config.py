@@ -124,12 +124,14 @@ def check_names(config: Config, known: Mapping[str, Sequence[str]]) -> None:
     """
     for key, names in known.items():
         for name in parse_names(get(config, key)):
-            if name not in names:
-                near = nearest(name, names)
-                hint = f"; did you mean {near}?" if near else ""
-                raise ConfigError(
-                    f"{key}: {shown(name)} is not known{hint} (allowed are {', '.join(names)})"
-                )
+            if name in names:
+                continue
+            there = f"available are {', '.join(names)}" if names else "none is available"
+            if name in KEYS[key].choices:
+                raise ConfigError(f"{key}: {name} is not part of this installation ({there})")
+            near = nearest(name, names)
+            hint = f"; did you mean {near}?" if near else ""
+            raise ConfigError(f"{key}: {shown(name)} is not known{hint} ({there})")
 
 
 def output_folder(config: Config) -> Path:

@@ -11,9 +11,12 @@ _NOTHING = ("", "null", "none", "~")
 _RANGE = re.compile(r"(\d{1,18})(?:\s*-\s*(\d{1,18}))?")
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that `word` was most likely meant to be, or None."""
-    close = difflib.get_close_matches(word.lower(), list(known), n=1)
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The one of `known` that `word` was most likely meant to be, or None.
+
+    `cutoff` is how alike they must be, from 0 to 1.
+    """
+    close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=cutoff)
     return close[0] if close else None
 
 
