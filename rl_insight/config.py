@@ -188,7 +188,8 @@ def _flat(nested: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str,
     for own, value in nested.items():
         name = f"{prefix}{own}"
         if isinstance(value, Mapping) and name not in KEYS:
-            if not any(key.startswith(f"{name}.") for key in KEYS):
+            # A misspelt section is named with its keys: the nearest right one is found so.
+            if not value and name not in SECTIONS:
                 raise ConfigError(_unknown(name))
             yield from _flat(value, f"{name}.")
         elif name in SECTIONS:
