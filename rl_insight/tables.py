@@ -15,13 +15,15 @@ from rl_insight.files import replacing
 
 Column = Sequence[object] | np.ndarray
 
-_NUMPY_OF = {pa.int64(): np.int64, pa.int32(): np.int32}
+_NUMPY_OF: dict[pa.DataType, type[np.signedinteger]] = {pa.int64(): np.int64, pa.int32(): np.int32}
+_LONGEST = 2**31 - 1
 
 
 def table(schema: pa.Schema, columns: Mapping[str, Column]) -> pa.Table:
     """A table of `schema` from equally long `columns`; a column that is not given is null.
 
-    Raises ValueError for columns that the schema does not know or that differ in length.
+    Raises ValueError for columns that the schema does not know or that differ in length, and for a
+    value that its column cannot hold: it is never cut, wrapped or guessed.
     """
     unknown = set(columns) - set(schema.names)
     if unknown:
@@ -31,9 +33,7 @@ def table(schema: pa.Schema, columns: Mapping[str, Column]) -> pa.Table:
         raise ValueError(f"columns differ in length: {sorted(lengths)}")
     rows = lengths.pop() if lengths else 0
     arrays = [
-        _array(columns[field.name], field.type)
-        if field.name in columns
-        else _nulls(rows, field.type)
+        _column(field, columns[field.name]) if field.name in columns else pa.nulls(rows, field.type)
         for field in schema
     ]
     return pa.Table.from_batches([pa.RecordBatch.from_arrays(arrays, schema=schema)])
@@ -51,13 +51,14 @@ def empty(schema: pa.Schema) -> pa.Table:
 
 def write(path: Path, content: pa.Table) -> None:
     """Write `content` as zstd Parquet; the file appears whole or not at all."""
-    with replacing(path) as temporary:
-        pq.write_table(content, temporary, compression="zstd")
+    # Arrow takes a path only as UTF-8 text, and a folder may be called anything: open it here.
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        pq.write_table(content, file, compression="zstd")
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a Parquet file, or only `columns` of it."""
-    with pq.ParquetFile(path) as file:
+    with open(path, "rb") as stream, pq.ParquetFile(stream) as file:
         return file.read(columns=list(columns) if columns is not None else None)
 
 
@@ -67,6 +68,13 @@ def concat(schema: pa.Schema, tables: Iterable[pa.Table]) -> pa.Table:
     if not parts:
         return empty(schema)
     return pa.concat_tables(parts).unify_dictionaries().combine_chunks()
+
+
+def _column(field: pa.Field, values: Column) -> pa.Array:
+    try:
+        return _array(values, field.type)
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"column {field.name} ({field.type}): {error}") from error
 
 
 def _array(values: Column, kind: pa.DataType) -> pa.Array:
@@ -85,10 +93,6 @@ def _array(values: Column, kind: pa.DataType) -> pa.Array:
     raise TypeError(f"no column builder for {kind}")
 
 
-def _nulls(rows: int, kind: pa.DataType) -> pa.Array:
-    return pa.nulls(rows, kind)
-
-
 def _bitmap(flags: np.ndarray) -> pa.Buffer:
     return pa.py_buffer(np.packbits(flags, bitorder="little").tobytes())
 
@@ -102,27 +106,58 @@ def _validity(values: Column) -> tuple[pa.Buffer | None, int]:
 def _integers(values: Column, kind: pa.DataType) -> pa.Array:
     target = _NUMPY_OF[kind]
     if isinstance(values, np.ndarray):
-        data = np.ascontiguousarray(values, dtype=target)
-        return pa.Array.from_buffers(kind, len(data), [None, pa.py_buffer(data)])
-    validity, missing = _validity(values)
-    data = np.fromiter((0 if v is None else v for v in values), dtype=target, count=len(values))
+        validity, missing, given = None, 0, values
+    else:
+        validity, missing = _validity(values)
+        # Without a given type numpy tells what is in there; with one it would cut decimals off.
+        given = np.array([0 if value is None else value for value in values])
+    if given.size and not _all_fit(given, target):
+        wrong = next((value for value in values if not _fits(value, target)), values)
+        raise ValueError(f"{wrong!s:.100} is no whole number that it can hold")
+    data = np.ascontiguousarray(given, dtype=target)
     return pa.Array.from_buffers(kind, len(data), [validity, pa.py_buffer(data)], missing)
+
+
+def _all_fit(values: np.ndarray, target: type[np.signedinteger]) -> bool:
+    if values.dtype == target:
+        return values.ndim == 1
+    limits = np.iinfo(target)
+    return (
+        values.ndim == 1
+        and values.dtype.kind in "iu"
+        and int(values.min()) >= limits.min
+        and int(values.max()) <= limits.max
+    )
+
+
+def _fits(value: object, target: type[np.signedinteger]) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    limits = np.iinfo(target)
+    return limits.min <= int(value) <= limits.max
 
 
 def _booleans(values: Column) -> pa.Array:
     validity, missing = _validity(values)
+    for value in values:
+        if value is not None and not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{value!s:.100} is neither true nor false")
     flags = np.fromiter((bool(value) for value in values), dtype=bool, count=len(values))
     return pa.Array.from_buffers(pa.bool_(), len(flags), [validity, _bitmap(flags)], missing)
 
 
-def _strings(values: Column) -> pa.Array:
+def _strings(values: Iterable[object]) -> pa.Array:
     builder = pa.lib.StringBuilder()
     for value in values:
-        # A lone surrogate (a file name that is not UTF-8) cannot be stored: show it replaced.
-        builder.append(
-            None if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
-        )
+        builder.append(None if value is None else _storable(value))
     return builder.finish()
+
+
+def _storable(value: object) -> str:
+    """The text of `value`; a lone surrogate (of a file name that is not UTF-8) is shown as `?`."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
 def _dictionary(values: Column, kind: pa.DataType) -> pa.Array:
@@ -130,17 +165,22 @@ def _dictionary(values: Column, kind: pa.DataType) -> pa.Array:
     codes = [
         None if value is None else position.setdefault(value, len(position)) for value in values
     ]
-    return pa.DictionaryArray.from_arrays(
-        _integers(codes, kind.index_type), _strings(list(position))
-    )
+    texts = [_storable(value) for value in position]
+    place = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    if len(place) < len(texts):
+        # Two values that cannot be told apart once stored: a dictionary names each text once.
+        codes = [None if code is None else place[texts[code]] for code in codes]
+    return pa.DictionaryArray.from_arrays(_integers(codes, kind.index_type), _strings(place))
 
 
 def _lists(values: Column, kind: pa.DataType) -> pa.Array:
     validity, missing = _validity(values)
     lengths = [0 if value is None else len(value) for value in values]  # type: ignore[arg-type]
+    if sum(lengths) > _LONGEST:
+        raise ValueError(f"{sum(lengths)} items in all, at most {_LONGEST} can be held")
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])
-    flat = [item for value in values if value is not None for item in value]  # type: ignore[attr-defined]
+    flat = [item for value in values if value is not None for item in value]  # type: ignore[union-attr]
     child = _array(flat, kind.value_type)
     return pa.Array.from_buffers(
         kind, len(lengths), [validity, pa.py_buffer(offsets)], missing, children=[child]
@@ -148,12 +188,15 @@ def _lists(values: Column, kind: pa.DataType) -> pa.Array:
 
 
 def _structs(values: Column, kind: pa.DataType) -> pa.Array:
+    validity, missing = _validity(values)
     children = [
         _array([_member(value, kind.field(i).name) for value in values], kind.field(i).type)
         for i in range(kind.num_fields)
     ]
-    return pa.Array.from_buffers(kind, len(values), [None], 0, children=children)
+    return pa.Array.from_buffers(kind, len(values), [validity], missing, children=children)
 
 
 def _member(value: object, name: str) -> object:
+    if value is None:
+        return None
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name)
