@@ -45,10 +45,15 @@ class Problems:
     ) -> None:
         """Count `count` more of `code`; the first offset and example and the worst severity stay.
 
-        Raises ValueError for a severity that is not one of `SEVERITIES`.
+        A `count` of 0 is no problem at all.
+        Raises ValueError for a severity that is not one of `SEVERITIES`, and for a negative count.
         """
         if severity not in SEVERITIES:
             raise ValueError(f"severity {severity!r} is not one of {', '.join(SEVERITIES)}")
+        if count < 0:
+            raise ValueError(f"a problem cannot be counted {count} times")
+        if count == 0:
+            return
         if example is not None and len(example) > EXAMPLE_LIMIT:
             example = example[: EXAMPLE_LIMIT - 1] + "…"
         known = self._by_code.get(code)

@@ -34,15 +34,15 @@ class Registry(Generic[Feature]):
     def get(self, name: str) -> Feature:
         """The feature called `name`.
 
-        Raises PluginError when there is none, or when another package's cannot be loaded.
+        Raises PluginError when there is none, when another package's cannot be loaded, and when
+        something that one of ours needs is not installed.
         """
         if name in self._known:
             feature = self._known[name]
             if isinstance(feature, str):
-                module, _, attribute = feature.partition(":")
-                feature = getattr(import_module(module), attribute)
+                feature = self._imported(name, feature)
                 self._known[name] = feature
-            return feature  # type: ignore[return-value]
+            return feature
         if name in self._entry_points():
             return self._load(self._entry_points()[name])
         near = difflib.get_close_matches(name, self.names(), n=1)
@@ -50,6 +50,14 @@ class Registry(Generic[Feature]):
         raise PluginError(
             f"Unsupported {self._what}: {name}{hint} (known: {', '.join(self.names())})"
         )
+
+    def _imported(self, name: str, place: str) -> Feature:
+        module, _, attribute = place.partition(":")
+        try:
+            feature: Feature = getattr(import_module(module), attribute)
+        except ImportError as error:
+            raise PluginError(f"{self._what} {name!r} cannot be loaded: {error}") from error
+        return feature
 
     def _load(self, entry: EntryPoint) -> Feature:
         try:
