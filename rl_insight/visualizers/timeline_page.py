@@ -1,0 +1,141 @@
+"""A timeline as a page: the last of three steps to `rl_timeline.html`.
+
+The page's data are what `timeline_layout` arranged, as JSON; its scripts in `assets` choose what
+to draw of them for the window on screen, and Plotly draws it.
+"""
+
+import json
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words
+from rl_insight.visualizers.labels import plain
+from rl_insight.visualizers.timeline_layout import Layout, Sorting
+from rl_insight.visualizers.timeline_model import Breakdown, Timeline
+
+Json = dict[str, object]
+
+_HERE = Path(__file__).parent
+_SCRIPTS = (
+    "timeline_model.js",
+    "timeline_marks.js",
+    "timeline_figure.js",
+    "timeline_hover.js",
+    "timeline_page.js",
+)
+# Inside a script element these would end it, or the line, for a parser of HTML or of scripts.
+_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def page(timeline: Timeline) -> str:
+    """The whole page as HTML."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    drawable = bool(timeline.lanes)
+    return environment.get_template("timeline.html").render(
+        heading=timeline_words.heading(timeline),
+        troubles=timeline_words.troubles(timeline),
+        nothing=None if drawable else timeline_words.nothing_to_draw(timeline),
+        style=_asset("timeline.css"),
+        plotly=Markup(get_plotlyjs()) if drawable else "",
+        scripts=[_asset(name) for name in _SCRIPTS] if drawable else [],
+        data=embedded(payload(timeline, timeline_layout.arrange(timeline))) if drawable else "",
+    )
+
+
+def embedded(data: Json) -> Markup:
+    """`data` as JSON that is safe between the tags of a script element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.translate(_ESCAPES))
+
+
+def payload(timeline: Timeline, layout: Layout) -> Json:
+    """What the page's scripts read.
+
+    Spans are columns in the order of `Layout.order`; a line is `[lane, level, first, last, top,
+    bottom]`, the last two being fractions of its row. Times are nanoseconds from the origin:
+    whole numbers that a browser keeps exactly up to 104 days.
+    """
+    spans, order = timeline.spans, layout.order.tolist()
+    heading = timeline_words.heading(timeline)
+    unit = timeline_axis.unit(timeline.extent_ns)
+    return {
+        "title": f"{heading.title} (origin {heading.origin})",
+        "facts": " · ".join([*heading.facts, *filter(None, [heading.not_read])]),
+        "unit": {"symbol": unit.symbol, "ns": unit.ns},
+        "extent": timeline.extent_ns,
+        "origin": None if timeline.origin_ns is None else str(timeline.origin_ns),
+        "rows": [
+            {
+                "label": row.label,
+                "role": row.role,
+                "rank": row.rank,
+                "notes": row.notes,
+                "files": row.files,
+                "height": row.height,
+            }
+            for row in layout.rows
+        ],
+        "sortings": {"default": _sorting(layout.default), "by_rank": _sorting(layout.by_rank)},
+        "lines": _lines(layout),
+        "names": [plain(name) for name in timeline.names],
+        "tones": layout.tone_of,
+        "stages": [
+            {"name": stage.name, "colour": stage.colour, "ink": stage.ink, "tones": stage.tones}
+            for stage in layout.stages
+        ],
+        "steps": [[mark.step, mark.start_ns] for mark in layout.steps],
+        "spans": {
+            "start": spans.start_ns[order].tolist(),
+            "duration": spans.duration_ns[order].tolist(),
+            "name": spans.name[order].tolist(),
+            "stage": layout.stage_of[order].tolist(),
+            "step": [spans.step[position] for position in order],
+            "capture": [spans.capture[position] for position in order],
+            "mini_batch": [spans.mini_batch[position] for position in order],
+            "micro_batch": [spans.micro_batch[position] for position in order],
+            "truncated": [place for place, at in enumerate(order) if spans.truncated[at]],
+        },
+        "breakdown": {
+            str(place): _parts(timeline.breakdown[at])
+            for place, at in enumerate(order)
+            if at in timeline.breakdown
+        },
+    }
+
+
+def _sorting(sorting: Sorting) -> Json:
+    return {"lanes": sorting.lanes, "band": sorting.band}
+
+
+def _lines(layout: Layout) -> list[list[float]]:
+    found = []
+    for line in layout.lines:
+        units = layout.rows[line.lane].height
+        places = [round(place, 4) for place in line.extent(units)]
+        found.append([line.lane, line.level, line.first, line.last, *places])
+    return found
+
+
+def _parts(breakdown: Breakdown) -> list[int | None]:
+    return [
+        breakdown.window_ns,
+        breakdown.computing_ns,
+        breakdown.communication_ns,
+        breakdown.overlapped_ns,
+        breakdown.memory_ns,
+        breakdown.free_ns,
+    ]
+
+
+def _asset(name: str) -> Markup:
+    # Our own files, not input: they go into the page as they are.
+    return Markup((_HERE / "assets" / name).read_text(encoding="utf-8"))
