@@ -146,7 +146,6 @@ class LogHandler(LogHandlerBase):
     def _job_failed(self, record: LogRecord) -> None:
         job_id: int = record.jobid  # type: ignore[attr-defined]
         name = self._tally.jobs.get(job_id) or record.rule_name  # type: ignore[attr-defined]
-        self._tally.end(job_id, ok=False)
         logs = list(record.log or ())  # type: ignore[attr-defined]
         # What a cluster says about the job; none for a job on this machine.
         said: str | None = record.rule_msg  # type: ignore[attr-defined]
@@ -166,6 +165,7 @@ class LogHandler(LogHandlerBase):
         for job_id, (since, text) in list(self._pending.items()):
             if now - since >= grace:
                 del self._pending[job_id]
+                self._tally.end(job_id, ok=False)
                 self._line(text)
 
     def _line(self, text: str) -> None:

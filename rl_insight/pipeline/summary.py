@@ -122,12 +122,14 @@ def exit_code(summary: Summary, strict: bool) -> int:
 
 
 def _told(trouble: Trouble) -> str:
+    what, detail = trouble.status, trouble.detail
+    if trouble.status == "ok":
+        words = (trouble.code or "").replace("_", " ")
+        what, detail = "read with doubts", f"{words} ({detail})" if detail else words
     example = printable(trouble.example, 160)
-    detail = f": {printable(trouble.detail)}" if trouble.detail else ""
-    what = trouble.status if trouble.status != "ok" else "read with doubts"
     if trouble.sources > 1:
         example = f"{count(trouble.sources, 'input')}, such as {example}"
-    return f"{what}: {example}{detail}"
+    return f"{what}: {example}: {printable(detail)}" if detail else f"{what}: {example}"
 
 
 def _troubles(sources: pa.Table, statuses: list[str]) -> tuple[Trouble, ...]:

@@ -43,14 +43,13 @@ class Tally:
         self.planned = {rule: n for rule, n in stats.items() if rule not in _TARGETS}
 
     def begin(self, job_id: int, rule: str, wildcards: Mapping[str, object]) -> Job:
-        """A job begins; begun a second time it is tried again."""
-        self.failed.pop(job_id, None)
+        """A job begins, perhaps not for the first time."""
         job = Job(rule, "/".join(str(value) for value in wildcards.values()))
         self.jobs[job_id] = job
         return job
 
     def end(self, job_id: int, ok: bool) -> None:
-        """A job ended well, or failed for this time."""
+        """A job ended well, or failed for good."""
         job = self.jobs.get(job_id)
         if job is not None and job.rule not in _TARGETS:
             (self.done if ok else self.failed)[job_id] = job.rule

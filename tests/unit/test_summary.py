@@ -1,0 +1,158 @@
+"""The closing summary: what it counts, what it says, and the exit code that follows."""
+
+from pathlib import Path
+
+import pytest
+
+from rl_insight import tables
+from rl_insight.pipeline.run import Outcome
+from rl_insight.pipeline.summary import Trouble, exit_code, lines, summarise
+from rl_insight.problems import Problem
+from rl_insight.schema import LANES, SOURCES, SPANS
+
+
+def source(path, status="ok", detail=None, problems=(), parser="torch"):
+    return {
+        "source_id": path,
+        "path": path,
+        "parser": parser,
+        "status": status,
+        "detail": detail,
+        "problems": list(problems),
+    }
+
+
+def write(output, sources, lanes=(), spans=()):
+    folder = output / "tables"
+    folder.mkdir()
+    tables.write(folder / "sources.parquet", tables.from_rows(SOURCES, sources))
+    tables.write(folder / "lanes.parquet", tables.from_rows(LANES, list(lanes)))
+    tables.write(folder / "spans.parquet", tables.from_rows(SPANS, list(spans)))
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Two good ranks, one good with a doubt, a cut one, three broken, an empty, two skipped."""
+    doubt = Problem("negative_duration", "warning", 3, 12, "aten::mm")
+    note = Problem("whole_window", "info", 1, None, "Spans")
+    cut = Problem("truncated", "error", 1, 4096, None)
+    write(
+        tmp_path,
+        [
+            source("a/rank0.json.gz"),
+            source("a/rank1.json.gz", problems=[note]),
+            source("a/rank2.json.gz", problems=[note, doubt]),
+            source("a/rank3.json.gz", "salvaged", "cut off after 4096 bytes", [cut]),
+            source("a/rank4.json.gz", "failed", "not gzip: begins with 'abc'"),
+            source("a/rank5.json.gz", "failed", "not gzip: begins with 'xyz'"),
+            source("a/rank6.json.gz", "failed", "is a folder"),
+            source("a/rank7.json.gz", "empty", "holds no events"),
+            source("a/async_llm_1.json.gz", "skipped", "rank 9 is not in input.rank_list"),
+            source("a/async_llm_2.json.gz", "skipped", "rank 10 is not in input.rank_list"),
+            source("other.pt", "failed", "no zip", parser="gmm"),
+        ],
+        lanes=[{"lane_id": str(n), "rank_id": rank} for n, rank in enumerate((0, 1, 2, 3, 0))],
+        spans=[{"span_id": str(n), "step": step} for n, step in enumerate((1, 1, 2, None))],
+    )
+    return tmp_path
+
+
+def test_sources_are_counted_by_status_and_troubles_by_kind(mixed):
+    summary = summarise(mixed, ["torch"])
+    assert summary.sources == {"ok": 3, "salvaged": 1, "empty": 1, "failed": 3, "skipped": 2}
+    assert (summary.lanes, summary.spans, summary.ranks, summary.steps) == (5, 4, 4, 2)
+    assert (summary.drawn, summary.damaged) == (True, 5)
+    assert summary.troubles == (
+        Trouble("failed", None, 2, "a/rank4.json.gz", "not gzip: begins with 'abc'"),
+        Trouble("failed", None, 1, "a/rank6.json.gz", "is a folder"),
+        Trouble("empty", None, 1, "a/rank7.json.gz", "holds no events"),
+        Trouble("salvaged", "truncated", 1, "a/rank3.json.gz", "cut off after 4096 bytes"),
+        Trouble("ok", "negative_duration", 1, "a/rank2.json.gz", "aten::mm"),
+        Trouble("skipped", None, 2, "a/async_llm_1.json.gz", "rank 9 is not in input.rank_list"),
+    )
+
+
+def test_without_a_choice_of_parsers_all_sources_count(mixed):
+    assert summarise(mixed).sources["failed"] == 4
+
+
+def test_the_summary_says_what_was_read_drawn_and_left_out(mixed):
+    page = mixed / "rl_timeline.html"
+    page.touch()
+    outcome = Outcome(0, mixed, 83.2, (page, mixed / "rl_timeline.png"))
+    assert lines(summarise(mixed, ["torch"]), outcome) == [
+        "Read 4 of 8 inputs.",
+        "Drew 5 lanes, 4 ranks, 2 steps: 4 spans.",
+        "  failed: 2 inputs, such as a/rank4.json.gz: not gzip: begins with 'abc'",
+        "  failed: a/rank6.json.gz: is a folder",
+        "  empty: a/rank7.json.gz: holds no events",
+        "  salvaged: a/rank3.json.gz: cut off after 4096 bytes",
+        "  read with doubts: a/rank2.json.gz: negative duration (aten::mm)",
+        "  skipped: 2 inputs, such as a/async_llm_1.json.gz: rank 9 is not in input.rank_list",
+        f"  Every input and its problems: {mixed}/tables/sources.parquet",
+        f"Open {page}",
+        "Took 1 min 23 s.",
+    ]
+
+
+def test_a_good_run_is_told_in_four_lines(tmp_path):
+    write(tmp_path, [source("r0")], [{"lane_id": "0", "rank_id": 0}], [{"span_id": "0"}])
+    page = tmp_path / "rl_timeline.html"
+    page.touch()
+    assert lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, (page,))) == [
+        "Read 1 input.",
+        "Drew 1 lane, 1 rank: 1 span.",
+        f"Open {page}",
+        "Took 1.0 s.",
+    ]
+
+
+def test_a_run_of_thousands_of_bad_files_is_told_in_a_few_lines(tmp_path):
+    bad = [source(f"r{n}", "failed", f"line {n} is broken") for n in range(3000)]
+    odd = [source(f"s{n}", "failed", f"odd{'x' * n}") for n in range(20)]
+    write(tmp_path, bad + odd)
+    told = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))
+    assert told[:3] == [
+        "Read 0 of 3,020 inputs.",
+        "Nothing could be drawn.",
+        "  failed: 3,000 inputs, such as r0: line 0 is broken",
+    ]
+    assert told[14:] == [
+        "  and 9 more kinds of trouble",
+        f"  Every input and its problems: {tmp_path}/tables/sources.parquet",
+        "Took 1.0 s.",
+    ]
+
+
+def test_hostile_names_cannot_command_the_terminal(tmp_path):
+    write(tmp_path, [source("\x1b[2Jrank\u202e0\n.json", "failed", "\x1b]0;owned\x07bad\nbad")])
+    told = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))
+    assert told[2] == "  failed: rank\ufffd0 .json: bad bad"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "spans", "strict", "code"),
+    [
+        (["ok", "skipped"], 1, True, 0),
+        (["ok", "failed"], 1, False, 0),
+        (["ok", "failed"], 1, True, 3),
+        (["ok", "empty"], 1, True, 3),
+        (["salvaged"], 1, True, 3),
+        (["failed"], 0, True, 1),
+        (["skipped"], 0, False, 1),
+    ],
+)
+def test_the_exit_code_follows_from_what_was_drawn_and_lost(
+    tmp_path, statuses, spans, strict, code
+):
+    write(
+        tmp_path,
+        [source(str(n), status) for n, status in enumerate(statuses)],
+        spans=[{"span_id": "0"}] * spans,
+    )
+    assert exit_code(summarise(tmp_path), strict) == code
+
+
+def test_missing_tables_are_told_as_such():
+    with pytest.raises(FileNotFoundError):
+        summarise(Path("/nonexistent"))
