@@ -1,0 +1,209 @@
+"""From the annotations of a capture to its stages, and to the ranges below them.
+
+Neutral to profilers. A capture of one stage gives one span, a capture of a whole step one for each
+call of each stage inside.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rl_insight.data import roles
+from rl_insight.parsers.annotations import Annotation, batch_of
+from rl_insight.problems import Problems
+
+MOST_SPANS = 20_000
+"""Spans per capture: a picture of more shows nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What is known of a capture besides its annotations.
+
+    `first_ns` and `last_ns` are its first and last real event, `end_ns` is when the profiler
+    stopped, where it says so. `role` is the role that the path tells. `cut_short` is True when the
+    file ends before the capture did.
+    """
+
+    first_ns: int
+    last_ns: int
+    end_ns: int | None = None
+    role: str | None = None
+    cut_short: bool = False
+
+
+@dataclass(slots=True)
+class Span:
+    """One row of `spans`, before it has an id; `parent` is an index into the list of spans."""
+
+    kind: str
+    depth: int
+    start_ns: int
+    end_ns: int
+    name: str | None = None
+    raw_name: str | None = None
+    role: str | None = None
+    parent: int | None = None
+    mini_batch: int | None = None
+    micro_batch: int | None = None
+    tid: str | None = None
+    domain: str = "default"
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An annotation that later ones may lie in; `span` and `depth` are of its nearest kept span."""
+
+    end_ns: int
+    name: str
+    nesting: int
+    span: int
+    depth: int
+
+
+def find_spans(
+    annotations: Iterable[Annotation], capture: Capture, range_depth: int, problems: Problems
+) -> list[Span]:
+    """The stage spans of `capture`, in order of start, then the range spans below them.
+
+    A stage is an annotation that names a known stage, or the role of the path, and lies in no other
+    such. Without one the whole capture, first to last event, is one stage without a name. Ranges
+    are kept `range_depth` levels deep; mini- and micro-batches at any depth, unless it is 0. What
+    exceeds MOST_SPANS is left out, deepest and shortest first, and counted in `problems`.
+    """
+    ordered = sorted(annotations, key=lambda one: (one.start_ns, -one.end_ns))
+    chosen = _outermost(ordered, capture.role)
+    if chosen:
+        spans = [_stage(one, role, capture) for one, role in chosen]
+        root = None
+    else:
+        whole = Span("stage", 0, capture.first_ns, capture.last_ns, truncated=capture.cut_short)
+        spans = [whole]
+        root = _Open(capture.last_ns, "", 0, 0, 0)
+    if range_depth > 0:
+        _add_ranges(spans, ordered, [one for one, _ in chosen], root, range_depth, capture)
+    return _limited(spans, problems)
+
+
+def _outermost(
+    ordered: Sequence[Annotation], path_role: str | None
+) -> list[tuple[Annotation, str]]:
+    """The annotations that are stages, each with its canonical role."""
+    named: dict[str, str | None] = {}
+    found: list[tuple[Annotation, str]] = []
+    reach: dict[object, int] = {}
+    for one in ordered:
+        if one.name not in named:
+            named[one.name] = _stage_name(one.name, path_role)
+        role = named[one.name]
+        # Inside another stage of its thread, or inside the same stage of another thread.
+        inside = max(reach.get(one.tid, one.start_ns), reach.get((role,), one.start_ns))
+        if role is None or one.end_ns <= inside:
+            continue
+        found.append((one, role))
+        for key in (one.tid, (role,)):
+            reach[key] = max(reach.get(key, one.end_ns), one.end_ns)
+    return found
+
+
+def _stage_name(name: str, path_role: str | None) -> str | None:
+    role = roles.canonical(name)
+    if role in roles.STAGES:
+        return role
+    own = path_role is not None and role == roles.bare(path_role)
+    return role if own and role not in roles.WHOLE_STEP else None
+
+
+def _stage(one: Annotation, role: str, capture: Capture) -> Span:
+    return Span(
+        kind="stage",
+        depth=0,
+        start_ns=one.start_ns,
+        end_ns=one.end_ns,
+        name=role,
+        raw_name=one.name,
+        role=role,
+        tid=one.tid,
+        domain=one.domain,
+        truncated=_is_cut(one, capture),
+    )
+
+
+def _is_cut(one: Annotation, capture: Capture) -> bool:
+    return capture.end_ns is not None and one.end_ns >= capture.end_ns
+
+
+def _add_ranges(
+    spans: list[Span],
+    ordered: Sequence[Annotation],
+    stages: Sequence[Annotation],
+    root: _Open | None,
+    range_depth: int,
+    capture: Capture,
+) -> None:
+    """Append the ranges that lie in a stage; nesting is by thread."""
+    stage_of = {id(one): index for index, one in enumerate(stages)}
+    threads: dict[str, list[_Open]] = {}
+    for one in ordered:
+        around = threads.setdefault(one.tid, [])
+        while around and one.end_ns > around[-1].end_ns:
+            around.pop()
+        while around and one.start_ns >= around[-1].end_ns:
+            around.pop()
+        stage = stage_of.get(id(one))
+        if stage is not None:
+            around.append(_Open(one.end_ns, spans[stage].name or "", 0, stage, 0))
+            continue
+        parent = around[-1] if around else root
+        # A range inside one of the same name is that range again.
+        name = roles.canonical(one.name)
+        if parent is None or parent.name == name:
+            continue
+        nesting = parent.nesting + 1
+        mini, micro = batch_of(one.name)
+        if nesting > range_depth and (mini, micro) == (None, None):
+            around.append(_Open(one.end_ns, name, nesting, parent.span, parent.depth))
+            continue
+        above = spans[parent.span]
+        spans.append(
+            Span(
+                kind="range",
+                depth=parent.depth + 1,
+                start_ns=one.start_ns,
+                end_ns=one.end_ns,
+                name=name,
+                raw_name=one.name,
+                role=above.role,
+                parent=parent.span,
+                mini_batch=above.mini_batch if mini is None else mini,
+                micro_batch=above.micro_batch if micro is None else micro,
+                tid=one.tid,
+                domain=one.domain,
+                truncated=_is_cut(one, capture),
+            )
+        )
+        around.append(_Open(one.end_ns, name, nesting, len(spans) - 1, parent.depth + 1))
+
+
+def _limited(spans: list[Span], problems: Problems) -> list[Span]:
+    """At most MOST_SPANS: the outer ones, and of those equally deep the longest."""
+    surplus = len(spans) - MOST_SPANS
+    if surplus <= 0:
+        return spans
+    # A parent is less deep than its children, so none loses its own.
+    ranked = sorted(
+        range(len(spans)),
+        key=lambda at: (spans[at].depth, spans[at].start_ns - spans[at].end_ns),
+    )
+    kept = sorted(ranked[:MOST_SPANS])
+    moved = {old: new for new, old in enumerate(kept)}
+    problems.add(
+        "ranges_left_out",
+        "info",
+        surplus,
+        example=f"only the outer {MOST_SPANS} annotations are kept",
+    )
+    result = [spans[at] for at in kept]
+    for span in result:
+        span.parent = None if span.parent is None else moved[span.parent]
+    return result

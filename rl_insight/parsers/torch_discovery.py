@@ -1,0 +1,92 @@
+"""Which files of an input folder are torch traces: by their names, else by their first bytes."""
+
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Final
+
+import msgspec
+
+from rl_insight.data.names import facts
+from rl_insight.data.tree import File, Tree
+from rl_insight.parsers.base import Found
+
+_HEAD: Final = 65_536
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_AND_ZLIB_HEADER = 47
+
+_SUFFIXES = (".json", ".json.gz")
+_LEFTOVERS = (".json.tmp", ".json.gz.tmp")
+# Names that only a writer of torch traces gives (`data.name_grammars`).
+_TRACE_GRAMMARS = frozenset({"verl-A/B", "verl-C/D", "vllm", "sglang", "tensorboard"})
+# Neighbours of profiles that are JSON themselves: Ascend's, msprobe's.
+_OTHERS = re.compile(
+    r"(profiler_info(_[0-9]+)?|profiler_metadata|dump|stack|construct|debug|communication"
+    r"|communication_matrix)\.json"
+)
+_ASCEND_TRACE = re.compile(r"(trace_view|msprof)[^/]*\.json")
+# What stands near the beginning of a trace and of hardly anything else; the zero byte is that of
+# UTF-16, which the reader understands.
+_SIGNS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"ph"', b"\0")
+# White space and the mark that some programs put before UTF-8.
+_BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
+
+
+def claims(tree: Tree) -> Iterator[Found]:
+    """Every torch trace in `tree`; with `skip` what might be taken for one.
+
+    A file is opened only when its name says nothing. In doubt it is claimed: parsing tells.
+    Captures of torch_npu (`*_ascend_pt`) hold traces of another kind and are passed over.
+    """
+    for file in tree.files:
+        name = file.name
+        if not name.endswith((*_SUFFIXES, *_LEFTOVERS)):
+            continue
+        if any(part.endswith("ascend_pt") for part in PurePosixPath(file.path).parts[:-1]):
+            continue
+        yield Found(file.path, (file.path,), _why_not(tree, file))
+
+
+def _why_not(tree: Tree, file: File) -> str | None:
+    """Why `file` is not parsed; None for a trace, and in doubt."""
+    name = file.name
+    if name.endswith(_LEFTOVERS):
+        return "left by a killed writer: kineto gives a trace its name when it is complete"
+    if "async_llm" in name:
+        return "vLLM front-end trace: CPU only, no rank"
+    if _OTHERS.fullmatch(name):
+        return "JSON of another kind: it accompanies a profile"
+    if _ASCEND_TRACE.fullmatch(name):
+        return "trace of the Ascend profiler: --profiler-type mstx reads its folder"
+    grammar = facts(file.path).grammar
+    if grammar in _TRACE_GRAMMARS or file.size_bytes == 0:
+        return None
+    text, complete = _unpacked(tree.head(file.path, _HEAD), file.size_bytes)
+    text = text.lstrip(_BEFORE_JSON)
+    if not text or any(sign in text for sign in _SIGNS):
+        return None
+    if text[:1] in b"{[":
+        return _other_json(text) if complete else None
+    # A name that counts ranks is a trace's: that one is broken, and parsing says how.
+    return None if grammar is not None else "no trace: it begins neither with { nor with ["
+
+
+def _unpacked(head: bytes, size: int) -> tuple[bytes, bool]:
+    """The beginning of the text, and whether that is all of it; empty where nothing is certain."""
+    if not head.startswith(_GZIP_MAGIC):
+        return head, len(head) == size
+    unpacker = zlib.decompressobj(_GZIP_AND_ZLIB_HEADER)
+    try:
+        return unpacker.decompress(head, _HEAD), unpacker.eof
+    except zlib.error:
+        return b"", False
+
+
+def _other_json(text: bytes) -> str | None:
+    """Why complete JSON is no trace; None for `[]` and what does not decode: parsing tells."""
+    try:
+        content = msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        return None
+    return None if content == [] else "JSON of another kind: it holds no trace events"

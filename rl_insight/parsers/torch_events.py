@@ -1,0 +1,118 @@
+"""One event of a torch profiler (kineto) trace, and what kind of thing its category says it is.
+
+Sources: libkineto/src/output_json.cpp (the fields), libkineto/include/ActivityType.h (the
+categories), torch/csrc/distributed/c10d/ParamCommsUtils.hpp (the arguments of collectives).
+"""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from rl_insight.schema import CATEGORIES
+
+# A profiler may write anything anywhere: a field of an odd type must not cost its event. What is
+# looked up must be hashable, what is only kept may be anything.
+Scalar = str | int | float | bool | None
+
+
+class CollectiveArgs(msgspec.Struct, gc=False):
+    """The arguments of a kernel that belongs to a collective; all None for any other event."""
+
+    op: object = msgspec.field(name="Collective name", default=None)
+    elements: object = msgspec.field(name="In msg nelems", default=None)
+    dtype: object = None
+    group: object = msgspec.field(name="Process Group Name", default=None)
+    description: object = msgspec.field(name="Process Group Description", default=None)
+    seq: object = msgspec.field(name="Seq", default=None)
+
+
+class TorchEvent(msgspec.Struct, gc=False):
+    """The fields that matter, in the order in which kineto writes them; times in µs."""
+
+    ph: Scalar = None
+    cat: Scalar = None
+    name: Scalar = None
+    pid: Scalar = None
+    tid: Scalar = None
+    ts: Scalar = None
+    dur: Scalar = None
+    args: CollectiveArgs | Scalar | list[msgspec.Raw] = None
+
+
+class TorchEventExact(TorchEvent, gc=False):
+    """The same for a file whose times have more digits than a double holds: they come as text."""
+
+    ts: Any = None
+    dur: Any = None
+
+
+# Kinds of events. From KERNEL to COLLECTIVE they are device activity; PROJECTION and PROFILER are
+# no activity of their own.
+HOST: Final = 0
+ANNOTATION: Final = 1
+KERNEL: Final = 2
+COPY: Final = 3
+COLLECTIVE: Final = 4
+PROJECTION: Final = 5
+PROFILER: Final = 6
+UNSORTED: Final = 7
+
+_KINDS: dict[Scalar, int] = {
+    None: UNSORTED,
+    "user_annotation": ANNOTATION,
+    # Kernels of every kind of device, also those that kineto's plugins for XPU and HPU write.
+    # `hpu_op`, `*_runtime` and `*_driver` are the host's side of them (kineto_shim.cpp).
+    "kernel": KERNEL,
+    "Kernel": KERNEL,  # before kineto's categories were unified (2021)
+    "mtia_ccp_events": KERNEL,
+    "gpu_memcpy": COPY,
+    "gpu_memset": COPY,
+    "Memcpy": COPY,
+    "Memset": COPY,
+    "collective_comm": COLLECTIVE,
+    # A host range drawn a second time above the kernels that it launched.
+    "gpu_user_annotation": PROJECTION,
+    # «PyTorch Profiler (0)» covers the whole capture.
+    "Trace": PROFILER,
+}
+
+
+class _Kinds(dict[Scalar, int]):
+    def __missing__(self, category: Scalar) -> int:
+        return HOST
+
+
+KIND: Final = _Kinds(_KINDS)
+"""The kind of an event by its category: HOST for an unknown one, UNSORTED for none."""
+
+
+def kind_without_category(event: TorchEvent) -> int:
+    """The kind of an UNSORTED event: the profiler's own span is known by its row, too."""
+    return PROFILER if event.pid == "Spans" else HOST
+
+
+COMPUTING, COMMUNICATION, MEMORY = range(len(CATEGORIES))
+
+# FORMATS 2.5; the names of NCCL (both generations), RCCL, HCCL, NVSHMEM and vLLM's own all-reduce.
+_COMMUNICATION = re.compile(
+    r"^(nccl|rccl|hccl)|ncclKernel|nvshmem|cross_device_reduce", re.IGNORECASE
+)
+# hta/utils/utils.py, get_memory_kernel: what copies although its category is that of a kernel.
+_MEMORY = re.compile(r"^(hip)?(Memcpy|Memset)|^dma")
+# A stream that waits for another is not at work (hta leaves these out too; MTIA writes the first).
+_WAITING = re.compile(
+    r"^(event_(wait|record)|Stream Wait Event|(Context|Stream|Device|Event) Sync)", re.IGNORECASE
+)
+
+
+def kernel_class(name: str) -> int | None:
+    """COMPUTING, COMMUNICATION or MEMORY by a kernel's name; None for one that only waits.
+
+    The order, communication before memory before the rest, is that of hta/common/types.py.
+    """
+    if _COMMUNICATION.search(name):
+        return COMMUNICATION
+    if _MEMORY.search(name):
+        return MEMORY
+    return None if _WAITING.search(name) else COMPUTING
