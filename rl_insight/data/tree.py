@@ -3,11 +3,14 @@
 import difflib
 import os
 import stat
-from collections.abc import Iterator
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from rl_insight.errors import InputError
+
+# What every output folder of RL-Insight has (see `rl_insight.pipeline.layout`).
+_OUTPUT = frozenset({"manifest.json", "parsed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,66 +60,138 @@ class Tree:
 
 
 def scan(root: Path, exclude: Path | None = None) -> Tree:
-    """List `root`, or the one file that it names, without following link loops.
+    """List `root`, or the one file that it names.
 
-    `exclude` is a folder that is passed over: the output may lie inside the input.
+    Links are followed (not to folders above), but nothing is listed twice: what stands in the tree
+    under its own name goes by that name, so that a link `latest` moves no capture. Hidden folders
+    (`.git`, `.ipynb_checkpoints`), the folder `exclude` (the output may lie inside the input) and
+    the outputs of other runs are passed over. What vanishes meanwhile was never there.
     Raises InputError when `root` is missing or cannot be listed.
     """
-    root = root.expanduser().absolute()
-    if root.is_file():
-        info = root.stat()
+    root = root.absolute()
+    info = _stat(root)
+    if stat.S_ISREG(info.st_mode):
         return Tree(root.parent, [File(root.name, info.st_size, info.st_mtime_ns)])
-    if not root.is_dir():
-        raise InputError(f"input.path: there is no folder {str(root)!r}{_nearest(root)}")
-    try:
-        os.scandir(root).close()
-    except OSError as error:
-        raise InputError(f"input.path: cannot list {str(root)!r}: {error.strerror}") from error
-    tree = Tree(root, [])
-    skip = os.path.realpath(exclude) if exclude is not None else None
-    seen: set[tuple[int, int]] = set()
-    tree.files.extend(_walk(tree, "", skip, seen))
-    tree.files.sort(key=lambda file: file.path)
-    return tree
+    if not stat.S_ISDIR(info.st_mode):
+        raise InputError(f"input.path: {str(root)!r} is neither a folder nor a regular file")
+    # A link to a folder above would lead through half of the machine and back.
+    above = [_place_of(folder) for folder in root.resolve().parents]
+    walk = _Walk(Tree(root, []), {_place(info)}.union(_place_of(exclude), *above))
+    walk.run()
+    return walk.tree
 
 
-def _walk(tree: Tree, folder: str, skip: str | None, seen: set[tuple[int, int]]) -> Iterator[File]:
-    pending = [folder]
-    while pending:
-        current = pending.pop()
-        absolute = os.path.join(tree.root, current) if current else str(tree.root)
-        if skip is not None and os.path.realpath(absolute) == skip:
-            continue
+@dataclass(slots=True)
+class _Walk:
+    """The state of one scan: `seen` are the folders that are listed, or not to be listed."""
+
+    tree: Tree
+    seen: set[tuple[int, int]]
+    pending: list[str] = field(default_factory=lambda: [""])
+    folder_links: deque[str] = field(default_factory=deque)
+    file_links: list[File] = field(default_factory=list)
+
+    def run(self) -> None:
+        while self.pending or self.folder_links:
+            # Links to folders come last: what they lead to may be listed under its own name.
+            folder = self.pending.pop() if self.pending else self._next_link()
+            if folder is not None:
+                self._list(folder)
+        tree = self.tree
+        own = {file.path for file in tree.files} if self.file_links else set()
+        root = os.path.realpath(tree.root)
+        for file in self.file_links:
+            target = os.path.realpath(os.path.join(tree.root, file.path))
+            if os.path.relpath(target, root) not in own:
+                tree.files.append(file)
+        tree.files.sort(key=lambda file: file.path)
+        tree.empty_folders.sort()
+        tree.unreadable.sort()
+
+    def _list(self, folder: str) -> None:
         try:
-            info = Path(absolute).stat()
-            if (info.st_dev, info.st_ino) in seen:
-                continue
-            seen.add((info.st_dev, info.st_ino))
-            with os.scandir(absolute) as listing:
+            with os.scandir(os.path.join(self.tree.root, folder)) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            tree.unreadable.append((current, error.strerror or str(error)))
-            continue
-        if not entries and current:
-            tree.empty_folders.append(current)
+            if not folder:
+                raise InputError(
+                    f"input.path: cannot list {str(self.tree.root)!r}: {error.strerror}"
+                ) from error
+            if not isinstance(error, FileNotFoundError):
+                self._cannot_read(folder, error)
+            return
+        if not entries and folder:
+            self.tree.empty_folders.append(folder)
+        if folder and _OUTPUT.issubset(entry.name for entry in entries):
+            return
         for entry in entries:
-            path = f"{current}/{entry.name}" if current else entry.name
-            try:
-                info = entry.stat()
-            except OSError as error:
-                tree.unreadable.append((path, error.strerror or str(error)))
-                continue
-            if stat.S_ISDIR(info.st_mode):
-                pending.append(path)
-            elif stat.S_ISREG(info.st_mode):
-                yield File(path, info.st_size, info.st_mtime_ns)
-            else:
-                tree.unreadable.append((path, "not a regular file"))
+            self._add(entry, f"{folder}/{entry.name}" if folder else entry.name)
+
+    def _add(self, entry: os.DirEntry[str], path: str) -> None:
+        try:
+            info = entry.stat()
+        except FileNotFoundError as error:
+            if entry.is_symlink():
+                self._cannot_read(path, error)
+            return
+        except OSError as error:
+            self._cannot_read(path, error)
+            return
+        if stat.S_ISDIR(info.st_mode):
+            if entry.name.startswith("."):
+                return
+            if entry.is_symlink():
+                self.folder_links.append(path)
+            elif _place(info) not in self.seen:
+                self.seen.add(_place(info))
+                self.pending.append(path)
+        elif stat.S_ISREG(info.st_mode):
+            file = File(path, info.st_size, info.st_mtime_ns)
+            (self.file_links if entry.is_symlink() else self.tree.files).append(file)
+        else:
+            self.tree.unreadable.append((path, "not a regular file"))
+
+    def _next_link(self) -> str | None:
+        folder = self.folder_links.popleft()
+        places = _place_of(self.tree.root / folder)
+        if places <= self.seen:
+            return None
+        self.seen |= places
+        return folder
+
+    def _cannot_read(self, path: str, error: OSError) -> None:
+        self.tree.unreadable.append((path, error.strerror or str(error)))
+
+
+def _place(info: os.stat_result) -> tuple[int, int]:
+    return info.st_dev, info.st_ino
+
+
+def _place_of(folder: Path | None) -> set[tuple[int, int]]:
+    """The identity of a folder as a set: empty where there is none."""
+    try:
+        return set() if folder is None else {_place(folder.stat())}
+    except OSError:
+        return set()
+
+
+def _stat(root: Path) -> os.stat_result:
+    try:
+        return root.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"input.path: there is no folder {str(root)!r}{_nearest(root)}") from error
+    except OSError as error:
+        raise InputError(f"input.path: cannot read {str(root)!r}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"input.path: {str(root)!r} is no path: {error}") from error
 
 
 def _nearest(root: Path) -> str:
-    parent = root.parent
-    if not parent.is_dir():
-        return f" (nor {str(parent)!r})"
-    near = difflib.get_close_matches(root.name, (entry.name for entry in parent.iterdir()), n=1)
-    return f"; the nearest is {str(parent / near[0])!r}" if near else ""
+    try:
+        names = [entry.name for entry in root.parent.iterdir()]
+    except FileNotFoundError:
+        return f" (nor {str(root.parent)!r})"
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(root.name, names, n=1)
+    return f"; the nearest is {str(root.parent / near[0])!r}" if near else ""
