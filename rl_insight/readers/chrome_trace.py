@@ -1,0 +1,282 @@
+"""A streaming reader for Chrome trace JSON, as kineto, msprof and many others write it.
+
+Format: "Trace Event Format" (Google, 2016): an object with the key `traceEvents`, or a bare list of
+events, whose closing bracket may be missing. kineto writes the other keys of the object on both
+sides of the events, in any order (libkineto/src/output_json.cpp).
+
+Speed comes from decoding blocks of some megabytes, cut between two events, straight into structs
+that name only the fields needed. A block that does not decode is read event by event
+(`event_salvage`); a damaged file takes the same way more often.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from rl_insight.errors import ReadError
+from rl_insight.problems import Problems
+from rl_insight.readers.bytestream import ByteStream
+from rl_insight.readers.event_decoding import EventDecoder, example
+from rl_insight.readers.event_salvage import EventSalvager, Outcome
+from rl_insight.readers.json_members import Members, decode_loosely
+from rl_insight.readers.json_text import COMMAS, SPACE, end_of, last_event_end
+from rl_insight.readers.not_json import what_it_is
+from rl_insight.readers.window import Window
+
+Event = TypeVar("Event")
+
+# Measured: as fast as 16 MB, at half the memory.
+BLOCK_BYTES = 4 << 20
+MAX_EVENT_BYTES = 64 << 20
+MAX_METADATA_BYTES = 16 << 20
+
+_EVENTS = "traceEvents"
+_EVENTS_KEY = re.compile(rb'"traceEvents"\s*+:\s*+(?=\[)')
+
+# A number of µs with decimals that a double cannot hold to the nanosecond: from 8.7e12 on, just
+# below 2**43 (see timestamps.EXACT_FLOAT_US).
+_FINE_TIME = re.compile(rb'"ts"\s*+:\s*+(?:\d{14,}+|9\d{12}|8[789]\d{11})\.')
+_FINE_TIME_TAIL = 64 << 10
+
+# How the first element of a list of events may start; `n` is for null.
+_ELEMENT_STARTS = b"{[],n"
+
+
+class ChromeTraceReader(Generic[Event]):
+    """Iterates once over the events of the trace at `path`, in lists of some thousand.
+
+    - `event_type` is a msgspec.Struct that names the fields needed; the others are skipped. Give
+      all fields a default and a loose type (`ts: str | float`, `pid: int | str | float | None`):
+      an odd value then costs nothing, where a tight type sends its block the slow way. Use
+      `gc=False`. `ts` and `dur` are microseconds; `timestamps.exact_ns` makes nanoseconds of them.
+    - `exact_type`, if given, takes the place of `event_type` from the first block on in which a
+      `ts` is an absolute number with decimals (1712195495519689.123), which a float would round to
+      0.25 µs. Type `ts` as `Any` there: it then comes as its text, digit by digit.
+    - `wanted` names the keys of the top level that go to `metadata`, decoded, whatever side of the
+      events they stand on; of a repeated key the first counts.
+
+    After the iteration: `metadata`; `problems`, all that was lost or doubted, with byte offsets in
+    the unpacked file; `events_seen`; `fallback_blocks`, in how many blocks an event needed patience
+    or was lost. `shape` is known with the first block.
+
+    Iterating raises ReadError when the file cannot be opened or is no JSON of this kind at all.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        event_type: type[Event],
+        wanted: Sequence[str] = (),
+        exact_type: type[Event] | None = None,
+        block_bytes: int = BLOCK_BYTES,
+        *,
+        max_bytes: int | None = None,
+        max_event_bytes: int = MAX_EVENT_BYTES,
+    ) -> None:
+        self.path = Path(path)
+        self.metadata: dict[str, Any] = {}
+        self.problems = Problems()
+        self.shape: Literal["object", "list"] | None = None
+        self.events_seen = 0
+        self.fallback_blocks = 0
+        self._wanted = frozenset(wanted)
+        self._decoder = EventDecoder(event_type)
+        self._exact_type = exact_type
+        self._first_block = True
+        self._block_bytes = block_bytes
+        self._max_bytes = max_bytes
+        self._max_event_bytes = max_event_bytes
+        self._found_events = False
+        self._swallowed = False
+        self._broken_off = False
+        self._started = False
+
+    @property
+    def has_events_key(self) -> bool:
+        """False for a JSON object without `traceEvents`: no trace."""
+        return self.shape != "object" or self._found_events
+
+    def __iter__(self) -> Iterator[list[Event]]:
+        if self._started:
+            raise RuntimeError("a ChromeTraceReader can be iterated over once")
+        self._started = True
+        with ByteStream(self.path, self.problems, self._max_bytes) as stream:
+            window = Window(stream)
+            window.fill(self._block_bytes)
+            yield from self._documents(window)
+        if self._swallowed:
+            self._swallowed = False
+            yield from self._second_pass()
+
+    def _documents(self, window: Window) -> Iterator[list[Event]]:
+        """The events of the document, and of what was appended to it."""
+        members = Members(window)
+        first = members.skip(SPACE)
+        if not first:
+            self.problems.add("empty_file", "warning", 1, window.offset(window.start))
+            return
+        if first == b"{":
+            self.shape = "object"
+            yield from self._object(members, window)
+        elif first == b"[":
+            self.shape = "list"
+            yield from self._list(members, window)
+        else:
+            raise ReadError(f"{self.path} is no trace: {what_it_is(self._head(window))}")
+        while not self._broken_off and (following := members.skip(COMMAS)):
+            offset, text = window.offset(window.start), example(self._head(window))
+            if self.shape == "list" and following in b"[{":
+                # msprof appends a second list to the first; without its bracket it is one list.
+                window.start += following == b"["
+                again = self._events(window)
+            elif self._found_events and following == b"{":
+                window.start += 1
+                again = self._members(members, window)
+            else:
+                self.problems.add("trailing_data", "warning", 1, offset, text)
+                return
+            self.problems.add("concatenated", "warning", 1, offset, text)
+            yield from again
+
+    def _list(self, members: Members, window: Window) -> Iterator[list[Event]]:
+        start = self._head(window)
+        window.start += 1
+        if members.skip(SPACE) not in _ELEMENT_STARTS:
+            raise ReadError(f"{self.path} is no trace: {what_it_is(start)}")
+        yield from self._events(window)
+
+    def _object(self, members: Members, window: Window) -> Iterator[list[Event]]:
+        start = self._head(window)
+        window.start += 1
+        if members.skip(SPACE) not in b'"}':
+            offset = window.offset(window.start)
+            if not members.seek(_EVENTS_KEY):
+                raise ReadError(f"{self.path} is no trace: {what_it_is(start)}")
+            self.problems.add("metadata_damaged", "warning", 1, offset, example(start))
+        yield from self._members(members, window)
+
+    def _members(self, members: Members, window: Window) -> Iterator[list[Event]]:
+        """The rest of the object, from any of its keys on."""
+        while not self._broken_off:
+            offset = window.offset(window.start)
+            key = members.next_key()
+            if key == _EVENTS:
+                yield from self._events_value(members, window)
+            elif key is not None:
+                self._metadata(members, window, key)
+            elif (byte := members.skip(SPACE)) == b"}":
+                window.start += 1
+                return
+            elif not byte:
+                self._break_off(window.offset(window.end))
+            else:
+                self.problems.add(
+                    "metadata_damaged", "warning", 1, offset, example(self._head(window))
+                )
+                self._broken_off = self._found_events or not members.seek(_EVENTS_KEY)
+
+    def _events_value(self, members: Members, window: Window) -> Iterator[list[Event]]:
+        offset = window.offset(window.start)
+        if self._found_events:
+            self.problems.add("repeated_events", "info", 1, offset)
+        self._found_events = True
+        if window.buffer[window.start] == ord("["):
+            window.start += 1
+            yield from self._events(window)
+        else:
+            self.problems.add(
+                "events_not_a_list", "warning", 1, offset, example(self._head(window))
+            )
+            self._pass_value(members, window, 0)
+
+    def _metadata(self, members: Members, window: Window, key: str) -> None:
+        keep = MAX_METADATA_BYTES if key in self._wanted and key not in self.metadata else 0
+        offset = window.offset(window.start)
+        text = self._pass_value(members, window, keep)
+        if text is not None:
+            try:
+                self.metadata[key] = decode_loosely(text)
+            except ValueError as error:
+                self.problems.add("metadata_undecodable", "warning", 1, offset, f"{key}: {error}")
+        elif keep and not self._broken_off:
+            self.problems.add("metadata_too_large", "warning", 1, offset, key)
+
+    def _pass_value(self, members: Members, window: Window, keep: int) -> bytes | None:
+        try:
+            return members.text(keep)
+        except EOFError:
+            # Before the events it may be a quote too many that swallowed them.
+            self._swallowed = not self._found_events
+            self._break_off(window.offset(window.end))
+            return None
+
+    def _second_pass(self) -> Iterator[list[Event]]:
+        """Look for the events alone, where something before them never ends."""
+        with ByteStream(self.path, Problems(), self._max_bytes) as stream:
+            window = Window(stream)
+            members = Members(window)
+            if not members.seek(_EVENTS_KEY):
+                self._break_off(window.offset(window.end))
+                return
+            self.problems.add("metadata_damaged", "warning", 1, window.offset(window.start))
+            self._broken_off = False
+            yield from self._members(members, window)
+
+    def _events(self, window: Window) -> Iterator[list[Event]]:
+        """The events of the list whose opening bracket has just been passed."""
+        salvager: EventSalvager[Event] = EventSalvager(
+            window,
+            self.problems,
+            in_object=self.shape == "object",
+            max_event_bytes=self._max_event_bytes,
+        )
+        wanted = self._block_bytes
+        outcome = Outcome.MORE
+        while outcome is Outcome.MORE:
+            window.fill(wanted)
+            wanted = self._block_bytes
+            self._choose_type(window)
+            events = None if salvager.passing else self._block(window)
+            if events is None:
+                outcome = salvager.read(self._decoder)
+                events, salvager.events = salvager.events, []
+                self.fallback_blocks += salvager.damaged
+                # An event that does not fit takes twice the bytes, until it is too large.
+                wanted = max(wanted, min(2 * window.unread, self._max_event_bytes))
+            self.events_seen += len(events)
+            if events:
+                yield events
+            del events  # or two blocks of events would be alive while the next one is decoded
+        self._broken_off = outcome is Outcome.BROKEN_OFF
+
+    def _block(self, window: Window) -> list[Event] | None:
+        """All whole events of the window but the last, if they decode."""
+        end = last_event_end(window.buffer, window.start, window.end)
+        if end is None:
+            return None
+        start = end_of(COMMAS, window.buffer, window.start, end)
+        events = self._decoder.block(window.buffer, start, end)
+        if events is not None:
+            window.start = end + 1
+        return events
+
+    def _choose_type(self, window: Window) -> None:
+        if self._exact_type is None:
+            return
+        start = window.start
+        if not self._first_block:
+            start = max(start, window.end - _FINE_TIME_TAIL)
+        self._first_block = False
+        if _FINE_TIME.search(window.buffer, start, window.end):
+            self._decoder = EventDecoder(self._exact_type, numbers_as_text=True)
+            self._exact_type = None
+
+    def _break_off(self, offset: int) -> None:
+        self._broken_off = True
+        if not self._swallowed:
+            self.problems.add("truncated", "warning", 1, offset)
+
+    @staticmethod
+    def _head(window: Window) -> bytes:
+        return bytes(window.buffer[window.start : min(window.end, window.start + 512)])

@@ -1,0 +1,122 @@
+"""Events of one type from JSON text: whole blocks at once, or one that needs patience."""
+
+import re
+from collections.abc import Callable
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from rl_insight.problems import Problems
+from rl_insight.readers.json_text import Buffer
+from rl_insight.readers.repair import repairs
+
+Event = TypeVar("Event")
+
+# msgspec ends a ValidationError with " - at `$.args.stream`".
+_PATH = re.compile(r" - at `\$\.(.*)`$", re.DOTALL)
+
+_EXAMPLE_BYTES = 160
+
+
+class EventDecoder(Generic[Event]):
+    """Decodes JSON objects to `event_type`, a msgspec.Struct; fields it does not name are skipped.
+
+    With `numbers_as_text`, a number with a point in a field typed `Any` comes as its text. It is
+    the cheapest exact way: on 280 MB, 0.1 s more than floats, where Decimal fields take 0.5 s.
+    """
+
+    def __init__(self, event_type: type[Event], *, numbers_as_text: bool = False) -> None:
+        self.event_type = event_type
+        hook: Callable[[str], Any] | None = str if numbers_as_text else None
+        self._block = msgspec.json.Decoder(list[event_type], float_hook=hook)  # type: ignore[valid-type]
+        self._one = msgspec.json.Decoder(event_type, float_hook=hook)
+        self._anything = msgspec.json.Decoder(float_hook=hook)
+
+    def block(self, buffer: bytearray, start: int, end: int) -> list[Event] | None:
+        """The events of `buffer[start:end]`, which are separated by commas, or None.
+
+        Decodes in place: overwrites the byte before `start` and puts back the one at `end`.
+        """
+        closing = buffer[end]
+        buffer[start - 1] = ord("[")
+        buffer[end] = ord("]")
+        try:
+            events: list[Event] = self._block.decode(memoryview(buffer)[start - 1 : end + 1])
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+        finally:
+            buffer[end] = closing
+        return events
+
+    def one(self, text: Buffer, start: int, end: int) -> Event | None:
+        """The event of `text[start:end]`, or None when it is not exactly as it should be."""
+        try:
+            return self._one.decode(memoryview(text)[start:end])
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+
+    def patiently(self, text: bytes, offset: int, problems: Problems) -> Event | None:
+        """The event of `text`, repaired where that is possible, or None.
+
+        `problems` gets `event_repaired` when the text was not valid JSON, and `field_dropped` or
+        `bad_timestamp` for every field that has another type than `event_type` says and goes back
+        to its default.
+        """
+        event = self._convert(text, offset, problems)
+        if event is not None:
+            return event
+        for repaired in repairs(text):
+            event = self._convert(repaired, offset, problems)
+            if event is not None:
+                problems.add("event_repaired", "info", 1, offset, example(text))
+                return event
+        return None
+
+    def _convert(self, text: bytes, offset: int, problems: Problems) -> Event | None:
+        try:
+            fields = self._anything.decode(text)
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+        if not isinstance(fields, dict):
+            return None
+        found = Problems()
+        while True:
+            try:
+                event = msgspec.convert(fields, self.event_type, strict=False)
+            except msgspec.ValidationError as error:
+                path = _PATH.search(str(error))
+                # Without a path the object itself is wrong: a field without a default is missing.
+                outcome = _relax(fields, path[1]) if path else None
+                if path is None or outcome is None:
+                    return None
+                if outcome == "dropped":
+                    code = "bad_timestamp" if path[1] in ("ts", "dur") else "field_dropped"
+                    found.add(code, "warning", 1, offset, str(error))
+            except RecursionError:
+                return None
+            else:
+                problems.extend(found)
+                return event
+
+
+def _relax(fields: dict[str, Any], path: str) -> Literal["changed", "dropped", None]:
+    """Make the value at `path` fit: a whole float becomes an int, anything else goes away."""
+    # Keys hold dots and spaces ("External id"), so the longest key that fits is the one.
+    fitting = [key for key in fields if path == key or path.startswith((f"{key}.", f"{key}["))]
+    if not fitting:
+        return None
+    key = max(fitting, key=len)
+    value = fields[key]
+    rest = path[len(key) + 1 :]
+    if isinstance(value, dict) and rest and (outcome := _relax(value, rest)):
+        return outcome
+    if isinstance(value, float) and value.is_integer():
+        fields[key] = int(value)
+        return "changed"
+    del fields[key]
+    return "dropped"
+
+
+def example(text: bytes) -> str:
+    """The beginning of a text, for a person."""
+    return " ".join(text[:_EXAMPLE_BYTES].decode("utf-8", "replace").split())
