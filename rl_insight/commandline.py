@@ -133,7 +133,7 @@ def _cores(value: str) -> int | None:
 def _unknown_flag(name: str, value: str) -> str:
     text = f"there is no flag {name}"
     keys = nearest_keys(name.lstrip("-"))
-    close = _OTHER_NAMES.get(name) or nearest(name.replace("_", "-"), _known_flags())
+    close = _OTHER_NAMES.get(name) or nearest(name.replace("_", "-"), _known_flags(), cutoff=0.7)
     if close and "." not in name:
         return f"{text}; did you mean {close}?"
     if keys:
