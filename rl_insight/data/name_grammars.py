@@ -224,10 +224,10 @@ def _worker(worker: str) -> NameFacts | None:
         prefix = worker[: match.start()] or None
         return NameFacts("vllm", prefix, rank=rank, rank_is_local=True, tp=tp, pp=pp, dp=dp, ep=ep)
     match = _VLLM_OLD.search(worker)
-    if match is None or match.start() == 0:
+    if match is None:
         return None
     rank = number(match[1], INT32)
-    return NameFacts("vllm", worker[: match.start()], rank=rank, rank_is_local=True)
+    return NameFacts("vllm", worker[: match.start()] or None, rank=rank, rank_is_local=True)
 
 
 def _generic(stem: str, kind: str) -> NameFacts | None:

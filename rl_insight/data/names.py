@@ -72,17 +72,13 @@ def folder_facts(path: str, root_name: str = "") -> NameFacts:
     steps = [match for part in folders if (match := _STEP.fullmatch(part))]
     ranks = [match[1] for part in folders if (match := _RANK.fullmatch(part))]
     processes = [match[1] for part in folders if (match := _PROCESS.fullmatch(part))]
-    at = _role_at(folders, rooted)
+    at = _role_at(folders)
     role = folders[at] if at is not None else None
     step = number(steps[0][1]) if steps else _numbered_step(folders, at)
     replica = roles.split_replica(role)[1] if role is not None else None
-    if (
-        at is not None
-        and replica is not None
-        and at > rooted
-        and not _says_nothing(folders[at - 1])
-    ):
-        role = f"{folders[at - 1]}/{role}"
+    parent = folders[at - 1] if at is not None and at > rooted else ""
+    if replica is not None and parent and not _says_nothing(parent):
+        role = f"{parent}/{role}"
     return NameFacts(
         role=role,
         replica=replica,
@@ -92,10 +88,10 @@ def folder_facts(path: str, root_name: str = "") -> NameFacts:
     )
 
 
-def _role_at(folders: list[str], rooted: bool) -> int | None:
-    """Which of `folders` is the role; the first is the input root itself if `rooted`."""
+def _role_at(folders: list[str]) -> int | None:
+    """Which of `folders` is the role."""
     for at in range(len(folders) - 1, -1, -1):
-        if roles.is_stage(folders[at]):
+        if _is_known(folders[at]):
             return at
     last = len(folders) - 1
     while last >= 0 and _below_role(folders, last):
@@ -123,8 +119,13 @@ def _numbered_step(folders: list[str], at: int | None) -> int | None:
 
 def _tells(root_name: str) -> bool:
     """Whether the input root's own name says what lies in it."""
-    known = roles.is_stage(root_name) or root_name in roles.WHOLE_STEP
+    known = _is_known(root_name) or root_name in roles.WHOLE_STEP
     return known or _STEP.fullmatch(root_name) is not None
+
+
+def _is_known(folder: str) -> bool:
+    """Whether a folder is a stage's or a replica's."""
+    return roles.is_stage(folder) or roles.split_replica(folder)[1] is not None
 
 
 def _says_nothing(folder: str) -> bool:

@@ -224,6 +224,9 @@ OTHER_NAMES = [
         f"dp0_pp0_tp0_dcp0_ep0_rank1_{STAMP}_ascend_pt",
         NameFacts("npu", rank=1, rank_is_local=True, tp=0, pp=0, dp=0, ep=0, time=STAMP),
     ),
+    # Only ASCII digits are a number.
+    (f"host_²_{STAMP}_ascend_pt", NameFacts("npu", host="host_²", time=STAMP)),
+    (f"host_٣_{STAMP}_ascend_pt", NameFacts("npu", host="host_٣", time=STAMP)),
     ("rank0_ascend_pt", NameFacts("npu", rank=0)),
     ("xxx_ascend_pt", NameFacts("npu")),
     ("20260526_085155_ascend_pt", NameFacts("npu", time=20260526085155)),
@@ -360,6 +363,11 @@ def test_numbers_that_no_table_can_hold_are_passed_over(
             "agent_loop_rollout_replica_2",
             NameFacts(role="agent_loop_rollout_replica_2", replica=2),
         ),
+        (
+            "node3/x.json",
+            "teacher_rollout_replica_2",
+            NameFacts(role="teacher_rollout_replica_2", replica=2),
+        ),
         ("actor_update/x.json", "step_4", NameFacts(role="actor_update", step=4)),
         ("x.json", "20260814", NOTHING),
         # folders that are a save_path
@@ -381,6 +389,11 @@ def test_numbers_that_no_table_can_hold_are_passed_over(
             "actor_update/x_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json",
             "save",
             NameFacts(role="actor_update"),
+        ),
+        (
+            "my_stage/x_ascend_pt/PROF_000001_20260814122731_ABC/msprof_1.db",
+            "save",
+            NameFacts(role="my_stage"),
         ),
         # msprobe, as documented, as verl really nests it, and alone
         (
@@ -410,6 +423,7 @@ def test_numbers_that_no_table_can_hold_are_passed_over(
         ),
         ("step5/proc77/dump_tensor_data/NPU.x.pt", "save", NameFacts(step=5, pid=77)),
         ("step5/rank1/dump_tensor_data/NPU.x.pt", "save", NameFacts(step=5, rank=1)),
+        ("rank7/my_stage/rank1/x.json", "save", NameFacts(role="my_stage", rank=1)),
         # replicas
         (
             "agent_loop_rollout_replica_1/x.json",
@@ -440,6 +454,11 @@ def test_numbers_that_no_table_can_hold_are_passed_over(
             "agent_loop_rollout_replica_1/x.json",
             "step_2",
             NameFacts(role="agent_loop_rollout_replica_1", replica=1, step=2),
+        ),
+        (
+            "agent_loop_rollout_replica_1/x.json",
+            "e2e",
+            NameFacts(role="agent_loop_rollout_replica_1", replica=1),
         ),
     ],
 )
