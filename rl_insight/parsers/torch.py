@@ -24,6 +24,7 @@ class TorchParser:
     """One trace file is one source and one lane."""
 
     name = "torch"
+    preset = "timeline"
     cache_version = 1
     tables = ("lanes", "spans", "breakdown", "activity", "collectives", "ops")
     options = (_RANGE_DEPTH,)
