@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 # Beyond this a DAG takes longer to plan than small files take to read.
 MAX_JOBS = 2_000
+# Where there are that many units already, what is new still gets some jobs side by side.
+_ROOM_FOR_NEW = MAX_JOBS // 100
 
 _UNSAFE = re.compile(r"[^0-9A-Za-z]+")
 _NAME_LENGTH = 60
@@ -28,35 +30,53 @@ class Unit:
 
 def source_id(path: str) -> str:
     """The stable id of a source, from its path relative to the input root."""
-    return _digest(path, 6)
+    return _digest(path, 8)
 
 
-def assign(parser: str, paths: Iterable[str], per_job: int, known: Mapping[str, str]) -> list[Unit]:
+def assign(
+    parser: str,
+    paths: Iterable[str],
+    per_job: int,
+    known: Mapping[str, str],
+    unwanted: Iterable[str] = (),
+) -> list[Unit]:
     """Pack `paths` into units of at most `per_job` sources of one folder.
 
-    `known` maps a path to the unit name that it had before; it keeps it. When there would be more
-    than MAX_JOBS units, new ones hold more sources each.
+    `known` maps a path to the unit name that it had before; it keeps it. `unwanted` are paths that
+    are there but filtered away: a unit that has them besides others keeps them, so that a filter
+    never makes stale what is parsed. When there would be more than MAX_JOBS units, new ones hold
+    more sources each, and of neighbouring folders too.
     """
+    wanted = sorted(paths)
     members: dict[str, list[str]] = {}
-    fresh: dict[str, list[str]] = {}
-    for path in sorted(paths):
+    for path in (*wanted, *unwanted):
         if path in known:
             members.setdefault(known[path], []).append(path)
-        else:
-            fresh.setdefault(path.rpartition("/")[0], []).append(path)
-    new = sum(len(found) for found in fresh.values())
-    room = max(1, MAX_JOBS - len(members))
-    per_job = max(per_job, -(-new // room))
-    for found in fresh.values():
-        for at in range(0, len(found), per_job):
-            chunk = found[at : at + per_job]
-            members[_unit_name(chunk)] = chunk
+    fresh = [path for path in wanted if path not in known]
+    chunks = _chunks(fresh, per_job, max(_ROOM_FOR_NEW, MAX_JOBS - len(members)))
+    chosen = {known[path] for path in wanted if path in known}
+    members = {name: found for name, found in members.items() if name in chosen}
+    members |= {_unit_name(chunk): chunk for chunk in chunks}
     return [Unit(parser, name, tuple(sorted(found))) for name, found in sorted(members.items())]
+
+
+def _chunks(paths: list[str], per_job: int, room: int) -> list[list[str]]:
+    """`paths`, sorted, in at most `room` parts: of one folder each where that is possible."""
+    per_job = max(per_job, -(-len(paths) // room))
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    chunks = [chunk for found in folders.values() for chunk in _cut(found, per_job)]
+    return chunks if len(chunks) <= room else _cut(paths, per_job)
+
+
+def _cut(paths: list[str], size: int) -> list[list[str]]:
+    return [paths[at : at + size] for at in range(0, len(paths), size)]
 
 
 def _unit_name(paths: Sequence[str]) -> str:
     readable = _UNSAFE.sub("_", paths[0]).strip("_")[-_NAME_LENGTH:].strip("_")
-    return f"{readable}-{_digest(chr(0).join(paths), 5)}"
+    return f"{readable or 'unit'}-{_digest(chr(0).join(paths), 5)}"
 
 
 def _digest(text: str, size: int) -> str:
