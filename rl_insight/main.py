@@ -65,6 +65,9 @@ def _draw(config: Config, arguments: Arguments) -> int:
     from rl_insight.pipeline.run import RunRequest, run
 
     _check_names(config)
+    if sys.stderr.isatty():
+        # A large folder takes a while to list; what comes next is written over it.
+        print("looking at the input\r", end="", file=sys.stderr, flush=True)
     outcome = run(
         RunRequest(
             config=config,
@@ -148,7 +151,8 @@ def _say_error(text: str) -> None:
     from rl_insight.pipeline.terminal import printable
 
     sys.stdout.flush()
-    print(f"error: {printable(text, 2_000)}", file=sys.stderr)
+    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{clear}error: {printable(text, 2_000)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

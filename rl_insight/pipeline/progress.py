@@ -5,6 +5,7 @@ are named with the end of their log; errors of Snakemake itself pass through. Ev
 Snakemake says stands in its own log below `.snakemake/log`.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -56,7 +57,8 @@ class LogHandler(LogHandlerBase):
         self._pending: dict[int, tuple[float, str]] = {}
         self._killed: str | None = None
         self._listed: dict[str, int] = {}
-        self._live = self.stream.isatty() and not self.common_settings.dryrun
+        obeys = self.stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._live = obeys and not self.common_settings.dryrun
         self._stop = threading.Event()
         if self._live:
             threading.Thread(target=self._tick, daemon=True).start()

@@ -23,6 +23,9 @@ _SHOWN_TROUBLES = 12
 # What `--strict` does not accept. A skipped source was left out by rule or by a filter.
 _DAMAGED = ("salvaged", "empty", "failed")
 
+# What a lane is, of the columns of a span.
+_LANE = ("role", "replica", "rank_id", "lane_id")
+
 # Parts of a sentence that differ from source to source though the trouble is the same.
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 
@@ -40,7 +43,9 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The tables of a run in numbers. `sources` counts them by status."""
+    """The tables of a run in numbers. `sources` counts them by status, `lanes` as they are drawn:
+    one for each role, replica and rank.
+    """
 
     sources: dict[str, int]
     lanes: int
@@ -72,14 +77,13 @@ def summarise(output: Path, parsers: Collection[str] | None = None) -> Summary:
     if parsers is not None:
         wanted = pc.is_in(_plain(sources["parser"]), pa.array(list(parsers), pa.string()))
         sources = sources.filter(wanted)
-    lanes = tables.read(layout.table(folder, "lanes"), ["rank_id"])
-    spans = tables.read(layout.table(folder, "spans"), ["step"])
+    spans = tables.read(layout.table(folder, "spans"), [*_LANE, "step"])
     statuses = _plain(sources["status"]).to_pylist()
     return Summary(
         sources={name: statuses.count(name) for name in STATUSES if name in statuses},
-        lanes=lanes.num_rows,
+        lanes=_lanes(spans),
         spans=spans.num_rows,
-        ranks=pc.count_distinct(lanes["rank_id"]).as_py(),
+        ranks=pc.count_distinct(spans["rank_id"]).as_py(),
         steps=pc.count_distinct(spans["step"]).as_py(),
         troubles=_troubles(sources, statuses),
     )
@@ -166,6 +170,15 @@ def _worst(sources: pa.Table) -> list[tuple[str, str | None] | None]:
             worst[source] = gravity[severity]
             result[source] = (codes[at].as_py(), examples[at].as_py())
     return result
+
+
+def _lanes(spans: pa.Table) -> int:
+    """How many lanes the spans are drawn in; those without a rank are not known to be the same."""
+    role, replica, rank, lane = (_plain(spans[name]) for name in _LANE)
+    unknown = pc.if_else(pc.is_null(rank), lane, "")
+    keys = pa.Table.from_arrays([role, replica, rank, unknown], names=list(_LANE))
+    distinct: int = keys.group_by(list(_LANE)).aggregate([]).num_rows
+    return distinct
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

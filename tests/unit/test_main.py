@@ -16,7 +16,7 @@ from rl_insight.help import help_text
 from rl_insight.main import COMMANDS, main
 from rl_insight.pipeline import run as pipeline_run
 from rl_insight.pipeline.run import Outcome, RunRequest
-from rl_insight.schema import LANES, SOURCES, SPANS
+from rl_insight.schema import SOURCES, SPANS
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,7 +50,6 @@ def runs(monkeypatch, tmp_path):
             drawn = [{}] * self.sources.count("ok")
             for name, schema, content in (
                 ("sources", SOURCES, rows),
-                ("lanes", LANES, drawn),
                 ("spans", SPANS, drawn),
             ):
                 tables.write(folder / f"{name}.parquet", tables.from_rows(schema, content))

@@ -8,7 +8,7 @@ from rl_insight import tables
 from rl_insight.pipeline.run import Outcome
 from rl_insight.pipeline.summary import Trouble, exit_code, lines, summarise
 from rl_insight.problems import Problem
-from rl_insight.schema import LANES, SOURCES, SPANS
+from rl_insight.schema import SOURCES, SPANS
 
 
 def source(path, status="ok", detail=None, problems=(), parser="torch"):
@@ -22,11 +22,14 @@ def source(path, status="ok", detail=None, problems=(), parser="torch"):
     }
 
 
-def write(output, sources, lanes=(), spans=()):
+def span(role, rank, replica=None, step=None, lane="a"):
+    return {"role": role, "rank_id": rank, "replica": replica, "step": step, "lane_id": lane}
+
+
+def write(output, sources, spans=()):
     folder = output / "tables"
     folder.mkdir()
     tables.write(folder / "sources.parquet", tables.from_rows(SOURCES, sources))
-    tables.write(folder / "lanes.parquet", tables.from_rows(LANES, list(lanes)))
     tables.write(folder / "spans.parquet", tables.from_rows(SPANS, list(spans)))
 
 
@@ -51,8 +54,16 @@ def mixed(tmp_path):
             source("a/async_llm_2.json.gz", "skipped", "rank 10 is not in input.rank_list"),
             source("other.pt", "failed", "no zip", parser="gmm"),
         ],
-        lanes=[{"lane_id": str(n), "rank_id": rank} for n, rank in enumerate((0, 1, 2, 3, 0))],
-        spans=[{"span_id": str(n), "step": step} for n, step in enumerate((1, 1, 2, None))],
+        spans=[
+            span("update", 0, step=1, lane="a"),
+            span("update", 0, step=2, lane="b"),
+            span("update", 1, step=1, lane="c"),
+            span("rollout", 0, replica=0, lane="d"),
+            span("rollout", 0, replica=1, lane="e"),
+            span("rollout", None, lane="f"),
+            span("rollout", None, lane="g"),
+            span("rollout", None, lane="g"),
+        ],
     )
     return tmp_path
 
@@ -60,7 +71,7 @@ def mixed(tmp_path):
 def test_sources_are_counted_by_status_and_troubles_by_kind(mixed):
     summary = summarise(mixed, ["torch"])
     assert summary.sources == {"ok": 3, "salvaged": 1, "empty": 1, "failed": 3, "skipped": 2}
-    assert (summary.lanes, summary.spans, summary.ranks, summary.steps) == (5, 4, 4, 2)
+    assert (summary.lanes, summary.spans, summary.ranks, summary.steps) == (6, 8, 2, 2)
     assert (summary.drawn, summary.damaged) == (True, 5)
     assert summary.troubles == (
         Trouble("failed", None, 2, "a/rank4.json.gz", "not gzip: begins with 'abc'"),
@@ -82,7 +93,7 @@ def test_the_summary_says_what_was_read_drawn_and_left_out(mixed):
     outcome = Outcome(0, mixed, 83.2, (page, mixed / "rl_timeline.png"))
     assert lines(summarise(mixed, ["torch"]), outcome) == [
         "Read 4 of 8 inputs.",
-        "Drew 5 lanes, 4 ranks, 2 steps: 4 spans.",
+        "Drew 6 lanes, 2 ranks, 2 steps: 8 spans.",
         "  failed: 2 inputs, such as a/rank4.json.gz: not gzip: begins with 'abc'",
         "  failed: a/rank6.json.gz: is a folder",
         "  empty: a/rank7.json.gz: holds no events",
@@ -96,7 +107,7 @@ def test_the_summary_says_what_was_read_drawn_and_left_out(mixed):
 
 
 def test_a_good_run_is_told_in_four_lines(tmp_path):
-    write(tmp_path, [source("r0")], [{"lane_id": "0", "rank_id": 0}], [{"span_id": "0"}])
+    write(tmp_path, [source("r0")], [span("update", 0)])
     page = tmp_path / "rl_timeline.html"
     page.touch()
     assert lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, (page,))) == [
@@ -148,7 +159,7 @@ def test_the_exit_code_follows_from_what_was_drawn_and_lost(
     write(
         tmp_path,
         [source(str(n), status) for n, status in enumerate(statuses)],
-        spans=[{"span_id": "0"}] * spans,
+        spans=[span("update", 0)] * spans,
     )
     assert exit_code(summarise(tmp_path), strict) == code
 
