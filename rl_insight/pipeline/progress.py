@@ -56,6 +56,7 @@ class LogHandler(LogHandlerBase):
         self._verb = ""
         self._pending: dict[int, tuple[float, str]] = {}
         self._killed: str | None = None
+        self._interrupted = False
         self._listed: dict[str, int] = {}
         obeys = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self._live = obeys and not self.common_settings.dryrun
@@ -152,6 +153,8 @@ class LogHandler(LogHandlerBase):
         # What a cluster says about the job; none for a job on this machine.
         said: str | None = record.rule_msg  # type: ignore[attr-defined]
         text = describe(str(name), logs, self._killed, said)
+        # Ctrl-C in a terminal reaches the jobs too: that they end is what was asked for.
+        self._interrupted = self._interrupted or self._killed == "SIGINT"
         self._killed = None
         self._pending[job_id] = (time.monotonic(), text)
 
@@ -168,7 +171,8 @@ class LogHandler(LogHandlerBase):
             if now - since >= grace:
                 del self._pending[job_id]
                 self._tally.end(job_id, ok=False)
-                self._line(text)
+                if not self._interrupted:
+                    self._line(text)
 
     def _line(self, text: str) -> None:
         """A line that stays."""

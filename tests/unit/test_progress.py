@@ -222,6 +222,20 @@ def test_a_job_that_was_not_tried_again_is_named_while_others_go_on(monkeypatch)
     assert watched.handler._tally.words() == "parsing 1/2, 1 failed"
 
 
+def test_after_an_interrupt_the_jobs_that_it_ended_are_not_named(monkeypatch):
+    watched = Watched(monkeypatch)
+    watched.plan(parse=2)
+    for job_id, how in (
+        (1, "returned non-zero exit status 1."),
+        (2, "died with <Signals.SIGINT: 2>."),
+    ):
+        watched.begin(job_id, "parse")
+        watched.say(f"CalledProcessError in file x:\nCommand 'y' {how}", level=logging.ERROR)
+        watched.fail(job_id, "parse")
+    watched.handler.close()
+    assert "error" not in watched.text()
+
+
 def test_errors_and_warnings_of_snakemake_itself_are_shown_and_its_chatter_is_not(monkeypatch):
     watched = Watched(monkeypatch)
     for chatter in ("Building DAG of jobs...", "Provided cores: 2", "Select jobs to execute..."):
