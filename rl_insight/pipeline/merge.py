@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from rl_insight import tables
 from rl_insight.data import roles
 from rl_insight.errors import CacheError
+from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.manifest import read_skipped
 from rl_insight.pipeline.settle import MergeOptions, settle_lanes
@@ -56,6 +57,9 @@ def _read_all(folders: Iterable[Path], name: str) -> pa.Table:
 
 
 def _read(folder: Path, name: str) -> pa.Table:
+    # parsed/<parser>/<unit>: a parser need not fill every table.
+    if name != "sources" and name not in PARSERS.get(folder.parent.name).tables:
+        return tables.empty(SCHEMAS[name])
     try:
         return tables.read(layout.table(folder, name))
     except (OSError, pa.ArrowException) as error:
