@@ -9,6 +9,8 @@ from pathlib import Path
 
 from rl_insight.data.tree import File
 
+UNREADABLE = "unreadable:"
+
 _END_BYTES = 65_536
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -16,8 +18,8 @@ _GZIP_MAGIC = b"\x1f\x8b"
 def fingerprint(root: Path, file: File) -> str:
     """A short text that changes when the content of `file` does.
 
-    A file that cannot be read has the fingerprint of its error, so it is tried again once that
-    changes.
+    A file that cannot be read has the fingerprint of its error, which begins with `UNREADABLE`, so
+    it is tried again once that changes.
     """
     digest = hashlib.blake2b(digest_size=12)
     try:
@@ -29,7 +31,7 @@ def fingerprint(root: Path, file: File) -> str:
             else:
                 tail = b""
     except OSError as error:
-        return f"unreadable:{error.errno}"
+        return f"{UNREADABLE}{error.errno}"
     digest.update(head)
     digest.update(tail)
     if not head.startswith(_GZIP_MAGIC):

@@ -9,6 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from rl_insight.errors import InputError
 
+NOT_REGULAR = "not a regular file"
+
 # What every output folder of RL-Insight has (see `rl_insight.pipeline.layout`).
 _OUTPUT = frozenset({"manifest.json", "parsed"})
 
@@ -149,7 +151,7 @@ class _Walk:
             file = File(path, info.st_size, info.st_mtime_ns)
             (self.file_links if entry.is_symlink() else self.tree.files).append(file)
         else:
-            self.tree.unreadable.append((path, "not a regular file"))
+            self.tree.unreadable.append((path, NOT_REGULAR))
 
     def _next_link(self) -> str | None:
         folder = self.folder_links.popleft()

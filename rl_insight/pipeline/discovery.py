@@ -1,14 +1,15 @@
 """From the input folder to units: what each parser claims, and what is left out for certain."""
 
+import contextlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from rl_insight.data import identity, roles
 from rl_insight.data.identity import UserRules
-from rl_insight.data.tree import Tree
-from rl_insight.errors import InputError
+from rl_insight.data.tree import NOT_REGULAR, Tree
+from rl_insight.errors import InputError, PluginError
 from rl_insight.parsers import PARSERS, Found, Parser
 
 AUTO = "auto"
@@ -25,18 +26,23 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """One input that is not parsed, with the reason as a sentence."""
+    """One input that is not parsed: its row in `sources`, with the reason as a sentence."""
 
     path: str
     parser: str
     reason: str
+    status: str = "skipped"
 
 
 @dataclass(slots=True)
 class Discovery:
-    """What is to be parsed, by parser, and what is not."""
+    """What is to be parsed, by parser, and what is not.
+
+    `filtered` are inputs like `found` that the filters leave out; `skipped` has them too.
+    """
 
     found: dict[str, list[Found]] = field(default_factory=dict)
+    filtered: dict[str, list[Found]] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
 
 
@@ -58,68 +64,108 @@ def discover(tree: Tree, names: Sequence[str], rules: UserRules, filters: Filter
 
     A path that two parsers claim goes to the first. The filters leave out here only what is
     certain without opening the file; the merge settles the rest.
-    Raises InputError when none of them claims anything.
+    Raises InputError when none of them claims anything, and PluginError when one claims a file
+    that is not in `tree`.
     """
     result = Discovery()
-    taken: set[str] = set()
+    listed = {file.path for file in tree.files}
+    claimed: set[str] = set()
     passed_over: dict[str, Skipped] = {}
     for name in names:
         for found in PARSERS.get(name).discover(tree):
             if found.skip is not None:
                 passed_over.setdefault(found.path, Skipped(found.path, name, found.skip))
                 continue
-            if taken.intersection(found.files):
+            if found.path in claimed or not claimed.isdisjoint(found.files):
                 continue
-            taken.update(found.files)
+            _check(found, name, listed)
+            claimed.update((found.path, *found.files))
             reason = _filtered(found.path, rules, filters)
             if reason is None:
                 result.found.setdefault(name, []).append(found)
             else:
+                result.filtered.setdefault(name, []).append(found)
                 result.skipped.append(Skipped(found.path, name, reason))
-    result.skipped += [row for path, row in passed_over.items() if path not in taken]
+    left = [row for path, row in passed_over.items() if path not in claimed]
+    if not claimed:
+        raise InputError(_nothing_found(tree, names, left))
+    result.skipped += [*left, *_not_listed(tree, next(iter(result.found), names[0]))]
     result.skipped.sort(key=lambda row: row.path)
-    if not result.found and not any(row.path in taken for row in result.skipped):
-        raise InputError(_nothing_found(tree, names))
     return result
+
+
+def _check(found: Found, name: str, listed: Collection[str]) -> None:
+    missing = [path for path in found.files if path not in listed]
+    if missing:
+        raise PluginError(
+            f"the {name} parser claims {missing[0]!r}, which is not in the input folder"
+        )
+
+
+def _not_listed(tree: Tree, parser: str) -> Iterator[Skipped]:
+    """What no parser was shown: it could not be listed, or a stage's folder is empty."""
+    for path, reason in tree.unreadable:
+        status = "skipped" if reason == NOT_REGULAR else "failed"
+        yield Skipped(path, parser, f"cannot be read: {reason}", status)
+    for folder in tree.empty_folders:
+        if any(map(_is_stage, folder.split("/"))):
+            yield Skipped(folder, parser, "the folder is empty: nothing was recorded", "empty")
+
+
+def _is_stage(name: str) -> bool:
+    return roles.is_stage(name) or name in roles.WHOLE_STEP
 
 
 def _filtered(path: str, rules: UserRules, filters: Filters) -> str | None:
     known = identity.certain(path, rules)
     rank, step, role = known.rank_id, known.step, known.role
-    if None not in (filters.ranks, rank) and rank not in filters.ranks:
+    ranks, steps, wanted = filters.ranks, filters.steps, filters.roles
+    if ranks is not None and rank is not None and rank not in ranks:
         return f"rank {rank} is not in input.rank_list"
-    if None not in (filters.steps, step) and step not in filters.steps:
+    if steps is not None and step is not None and step not in steps:
         return f"step {step} is not among the chosen steps"
-    if None not in (filters.roles, role) and not roles.matches(role, known.replica, filters.roles):
+    if wanted is not None and role is not None and not roles.matches(role, known.replica, wanted):
         return f"role {role} is not among the chosen roles"
     return None
 
 
-def _nothing_found(tree: Tree, names: Sequence[str]) -> str:
+def _nothing_found(tree: Tree, names: Sequence[str], passed_over: Sequence[Skipped]) -> str:
     where = f"input.path: {str(tree.root)!r}"
-    if not tree.files:
+    if not tree.files and not tree.unreadable:
         return f"{where} is empty: there is nothing to read"
     others = _other_kinds(tree, names)
     if others:
-        held = ", ".join(f"{count} {name} input{'s'[: count != 1]}" for name, count in others)
-        return (
-            f"{where} holds no {_either(names)} profile, but {held}: "
-            f"choose timeline.parser.type={others[0][0]} (--profiler-type {others[0][0]})"
-        )
+        held = ", ".join(f"{_count(count, f'{other.name} input')}" for other, count in others)
+        return f"{where} holds no {_either(names)} profile, but {held}: {_choose(others[0][0])}"
     endings = Counter(PurePosixPath(file.path).suffix or "no suffix" for file in tree.files)
     common = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(3))
-    return f"{where} holds no {_either(names)} profile among its {len(tree.files)} files ({common})"
+    among = f" among its {_count(len(tree.files), 'file')} ({common})" if tree.files else ""
+    reasons = [f"{row.path}: {row.reason}" for row in passed_over]
+    reasons += [f"{path}: {reason}" for path, reason in tree.unreadable]
+    more = f"; not read: {reasons[0]}" if reasons else ""
+    more += f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    return f"{where} holds no {_either(names)} profile{among}{more}"
 
 
-def _other_kinds(tree: Tree, names: Collection[str]) -> list[tuple[str, int]]:
-    counts = [
-        (name, _claims(PARSERS.get(name), tree)) for name in PARSERS.names() if name not in names
-    ]
-    return sorted(((n, c) for n, c in counts if c), key=lambda pair: -pair[1])
+def _other_kinds(tree: Tree, names: Collection[str]) -> list[tuple[Parser, int]]:
+    counts = []
+    for name in PARSERS.names():
+        # This only makes a better error: a broken package of somebody else must not hide it.
+        with contextlib.suppress(PluginError):
+            if name not in names:
+                parser = PARSERS.get(name)
+                counts.append((parser, sum(one.skip is None for one in parser.discover(tree))))
+    return sorted((pair for pair in counts if pair[1]), key=lambda pair: -pair[1])
 
 
-def _claims(parser: Parser, tree: Tree) -> int:
-    return sum(found.skip is None for found in parser.discover(tree))
+def _choose(parser: Parser) -> str:
+    if parser.preset != "timeline":
+        return f"choose preset={parser.preset} (--preset {parser.preset})"
+    return f"choose timeline.parser.type={parser.name} (--profiler-type {parser.name})"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _either(names: Iterable[str]) -> str:

@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rl_insight.data.fingerprint import fingerprint
+import msgspec
+
+from rl_insight.data.fingerprint import UNREADABLE, fingerprint
 from rl_insight.data.tree import File, Tree
 from rl_insight.errors import CacheError
 from rl_insight.files import replacing
@@ -26,15 +28,41 @@ _VERSION = 1
 class Manifest:
     """What one output folder knows about its input.
 
-    `units` are those of this run. `assigned` maps parser and path to a unit name for every path
-    ever seen, `prints` maps a path to [size_bytes, mtime_ns, fingerprint] as last looked at.
-    `prepared_by` is the process that wrote it: its child need not look again.
+    `units` are those of this run, `root_name` is the name of the input folder. `assigned` maps
+    parser and path to a unit name for every path ever seen, `prints` maps a path to [size_bytes,
+    mtime_ns, fingerprint] as last looked at. `prepared_by` is the process that wrote it.
     """
 
     units: list[Unit] = field(default_factory=list)
+    root_name: str = ""
     assigned: dict[str, dict[str, str]] = field(default_factory=dict)
     prints: dict[str, tuple[int, int, str]] = field(default_factory=dict)
-    prepared_by: int = 0
+    prepared_by: str = ""
+
+    def prepared_by_parent(self) -> bool:
+        """Whether the parent of this process wrote it just now, so that nobody need look again."""
+        return self.prepared_by == _process(os.getppid())
+
+
+@dataclass(frozen=True, slots=True)
+class _UnitInput:
+    path: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class _UnitSource:
+    source_id: str
+    path: str
+    files: tuple[_UnitInput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _UnitFile:
+    """What stands in a unit file: all that decides whether its cache is stale."""
+
+    parser: str
+    sources: tuple[_UnitSource, ...]
 
 
 def load(output: Path) -> Manifest:
@@ -43,13 +71,8 @@ def load(output: Path) -> Manifest:
         raw: Any = json.loads((output / layout.MANIFEST).read_text("ascii"))
         if raw["version"] != _VERSION:
             return Manifest()
-        return Manifest(
-            units=[Unit(u["parser"], u["name"], tuple(u["sources"])) for u in raw["units"]],
-            assigned=raw["assigned"],
-            prints={path: (row[0], row[1], row[2]) for path, row in raw["prints"].items()},
-            prepared_by=raw["prepared_by"],
-        )
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return msgspec.convert(raw, Manifest)
+    except (OSError, ValueError, KeyError, TypeError):
         # It can be made anew from the input at any time: only packing history is lost.
         return Manifest()
 
@@ -63,17 +86,22 @@ def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str,
     manifest = load(output)
     files = {file.path: file for file in tree.files}
     manifest.units = []
+    manifest.root_name = tree.root.name
     manifest.prints = {path: row for path, row in manifest.prints.items() if path in files}
     for parser, found in discovery.found.items():
         known = manifest.assigned.setdefault(parser, {})
-        by_path = {one.path: one for one in found}
-        for unit in assign(parser, by_path, per_job[parser], known):
+        wanted = {one.path: one for one in found}
+        unwanted = {one.path: one for one in discovery.filtered.get(parser, ())}
+        for unit in assign(parser, wanted, per_job[parser], known, unwanted):
             known.update(dict.fromkeys(unit.sources, unit.name))
-            _write_unit(output, unit, by_path, tree, files, manifest.prints)
+            _write_unit(output, unit, wanted | unwanted, tree, files, manifest.prints)
             manifest.units.append(unit)
     _link_input(output, tree.root)
-    write_if_changed(output / layout.SKIPPED, _json([asdict(row) for row in discovery.skipped]))
-    manifest.prepared_by = os.getpid()
+    # What is parsed all the same, beside others of its unit, the merge leaves out by itself.
+    parsed = {(unit.parser, path) for unit in manifest.units for path in unit.sources}
+    skipped = [row for row in discovery.skipped if (row.parser, row.path) not in parsed]
+    write_if_changed(output / layout.SKIPPED, _json([asdict(row) for row in skipped]))
+    manifest.prepared_by = _process(os.getpid())
     write_if_changed(
         output / layout.MANIFEST,
         _json({"version": _VERSION, **asdict(manifest)}),
@@ -87,14 +115,12 @@ def read_unit(path: Path) -> tuple[str, list[Found]]:
     Raises CacheError when it is damaged.
     """
     try:
-        raw: Any = json.loads(path.read_text("ascii"))
-        sources = [
-            Found(one["path"], tuple(file["path"] for file in one["files"]))
-            for one in raw["sources"]
-        ]
-        return raw["parser"], sources
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        raw = msgspec.convert(json.loads(path.read_text("ascii")), _UnitFile)
+    except (OSError, ValueError) as error:
         raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
+    return raw.parser, [
+        Found(one.path, tuple(file.path for file in one.files)) for one in raw.sources
+    ]
 
 
 def read_skipped(path: Path) -> list[Skipped]:
@@ -104,8 +130,8 @@ def read_skipped(path: Path) -> list[Skipped]:
     """
     try:
         raw: Any = json.loads(path.read_text("ascii"))
-        return [Skipped(row["path"], row["parser"], row["reason"]) for row in raw]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return msgspec.convert(raw, list[Skipped])
+    except (OSError, ValueError) as error:
         raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
 
 
@@ -130,17 +156,13 @@ def _write_unit(
     files: Mapping[str, File],
     prints: dict[str, tuple[int, int, str]],
 ) -> None:
-    sources = [
-        {
-            "source_id": source_id(path),
-            "path": path,
-            "files": list(_prints(found[path].files, tree, files, prints)),
-        }
+    sources = tuple(
+        _UnitSource(source_id(path), path, _prints(found[path].files, tree, files, prints))
         for path in unit.sources
-    ]
+    )
     write_if_changed(
         output / layout.unit_file(unit.parser, unit.name),
-        _json({"parser": unit.parser, "sources": sources}),
+        _json(asdict(_UnitFile(unit.parser, sources))),
     )
 
 
@@ -149,14 +171,20 @@ def _prints(
     tree: Tree,
     files: Mapping[str, File],
     prints: dict[str, tuple[int, int, str]],
-) -> Iterable[dict[str, object]]:
+) -> tuple[_UnitInput, ...]:
+    inputs = []
     for path in paths:
         file = files[path]
         known = prints.get(path)
         if known is None or known[:2] != (file.size_bytes, file.mtime_ns):
             known = (file.size_bytes, file.mtime_ns, fingerprint(tree.root, file))
-            prints[path] = known
-        yield {"path": path, "fingerprint": known[2]}
+            # One that cannot be read is looked at each time: rights change, size and time do not.
+            if known[2].startswith(UNREADABLE):
+                prints.pop(path, None)
+            else:
+                prints[path] = known
+        inputs.append(_UnitInput(path, known[2]))
+    return tuple(inputs)
 
 
 def _link_input(output: Path, root: Path) -> None:
@@ -164,6 +192,11 @@ def _link_input(output: Path, root: Path) -> None:
     if link.is_symlink() and link.readlink() == root:
         return
     link.parent.mkdir(parents=True, exist_ok=True)
+    if link.is_dir() and not link.is_symlink():
+        raise CacheError(
+            f"{link} is a folder, not the link to the input that was there (copied with its links "
+            "followed?): delete it and run again"
+        )
     with replacing(link) as temporary:
         temporary.unlink(missing_ok=True)
         temporary.symlink_to(root, target_is_directory=True)
@@ -171,3 +204,17 @@ def _link_input(output: Path, root: Path) -> None:
 
 def _json(content: object) -> str:
     return json.dumps(content, indent=1) + "\n"
+
+
+def _process(pid: int) -> str:
+    """A process, told apart from a later one of its number where the system says when it began.
+
+    In a container almost every process has the same number, and 0 stands for a parent outside.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        # proc(5): the 22nd field; the second is the program's name in parentheses.
+        began = stat.rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        began = ""
+    return f"{os.uname().nodename}:{pid}:{began}"

@@ -5,7 +5,6 @@ process only; a job on another node reads the manifest that the main process wro
 """
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,7 +58,7 @@ class Run:
             here = Path.cwd() if (Path.cwd() / layout.MANIFEST).is_file() else output
             return cls(config, str(here), manifest.load(here))
         known = manifest.load(output)
-        if known.prepared_by == os.getppid():
+        if known.prepared_by_parent():
             return cls(config, str(output), known)
         return cls(config, str(output), look(config, output))
 

@@ -3,12 +3,18 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from rl_insight.parsers import PARSERS, Parser
+from tests.made_up_parser import NoteParser
+
 _NOBODY = 65_534
+
+AnyParser = TypeVar("AnyParser", bound=Parser)
 
 
 @pytest.fixture
@@ -29,3 +35,26 @@ def ordinary_folder() -> Iterator[Path]:
             if path.is_dir() and not path.is_symlink():
                 path.chmod(0o700)
         shutil.rmtree(folder)
+
+
+@pytest.fixture
+def notes(monkeypatch: pytest.MonkeyPatch) -> NoteParser:
+    """The made-up parser `notes`, registered as any parser is."""
+    return register(monkeypatch, NoteParser())
+
+
+@pytest.fixture
+def register_parser(monkeypatch: pytest.MonkeyPatch) -> Callable[[Parser], None]:
+    """Register a parser for the time of one test."""
+
+    def add(parser: Parser) -> None:
+        register(monkeypatch, parser)
+
+    return add
+
+
+def register(monkeypatch: pytest.MonkeyPatch, parser: AnyParser) -> AnyParser:
+    # What is registered before stays: the registry is put back as it was.
+    monkeypatch.setattr(PARSERS, "_known", dict(PARSERS._known))
+    PARSERS.register(parser.name, parser)
+    return parser
