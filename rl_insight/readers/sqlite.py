@@ -1,0 +1,83 @@
+"""SQLite files that nobody checked: opened read-only, asked by column name, read in chunks."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from rl_insight.errors import ReadError
+
+MAGIC = b"SQLite format 3\x00"
+
+_CHUNK_ROWS = 65_536
+
+
+@contextlib.contextmanager
+def database(path: Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection to the database at `path`; nothing is ever written beside it.
+
+    A database that cannot be opened with its journal (the folder is not writable, another process
+    holds a lock) is read as it stands on disk.
+    Raises ReadError when it is no database or is damaged, also for queries inside the block.
+    """
+    try:
+        with contextlib.closing(_open(path)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise ReadError(f"the database cannot be read: {error}") from error
+
+
+def columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
+    """The column names of `table`; none where there is no such table (or it is a view)."""
+    known = connection.execute(
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+    ).fetchone()
+    if not known[0]:
+        return ()
+    return tuple(row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})"))
+
+
+def chunks(
+    connection: sqlite3.Connection, query: str, values: Sequence[object] = ()
+) -> Iterator[list[tuple[object, ...]]]:
+    """The rows of `query`, some ten thousand at a time, so that memory stays bounded."""
+    cursor = connection.execute(query, values)
+    while rows := cursor.fetchmany(_CHUNK_ROWS):
+        yield rows
+
+
+def quoted(name: str) -> str:
+    """`name` as an identifier in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(MAGIC))
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}") from error
+    if not head:
+        raise ReadError("the database is empty (0 bytes): its writer was killed")
+    if head != MAGIC:
+        raise ReadError("this is no SQLite database, whatever its name says")
+    try:
+        return _connect(path, "mode=ro")
+    except sqlite3.OperationalError:
+        return _connect(path, "mode=ro&immutable=1")
+
+
+def _connect(path: Path, parameters: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?{parameters}", uri=True, timeout=1
+    )
+    try:
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        # A hostile schema may hold views and triggers that call functions.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
