@@ -77,7 +77,7 @@ def tones(colour: str) -> tuple[str, str, str]:
     _, lightness, _ = colorsys.rgb_to_hls(*_channels(colour))
     if lightness < 0.42:
         return lighter(colour, 0.5), lighter(colour, 0.72), lighter(colour, 0.3)
-    return darker(colour, 0.38), darker(colour, 0.58), darker(colour, 0.2)
+    return darker(colour, 0.3), darker(colour, 0.5), darker(colour, 0.15)
 
 
 def _hash(name: str) -> int:

@@ -53,7 +53,7 @@ def marks(
         left, right = start / cell_ns, end / cell_ns
         if right - left >= gap + 2:
             flush()
-            made.append(Mark(round(left), round(right), colour, True))
+            made.append(Mark(floor(left), ceil(right), colour, True))
             continue
         for touched in range(floor(left), max(ceil(right), floor(left) + 1)):
             if touched != cell:

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import jinja2
+import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
@@ -23,6 +24,7 @@ _SCRIPTS = (
     "timeline_model.js",
     "timeline_marks.js",
     "timeline_figure.js",
+    "timeline_slider.js",
     "timeline_hover.js",
     "timeline_page.js",
 )
@@ -102,6 +104,7 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
             "capture": [spans.capture[position] for position in order],
             "mini_batch": [spans.mini_batch[position] for position in order],
             "micro_batch": [spans.micro_batch[position] for position in order],
+            "inside": _inside(timeline, layout),
             "truncated": [place for place, at in enumerate(order) if spans.truncated[at]],
         },
         "breakdown": {
@@ -114,6 +117,19 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
 
 def _sorting(sorting: Sorting) -> Json:
     return {"lanes": sorting.lanes, "band": sorting.band}
+
+
+def _inside(timeline: Timeline, layout: Layout) -> list[int] | None:
+    """Per span the place of the stage span that it lies in, -1 for stages; None without ranges."""
+    spans, order = timeline.spans, layout.order
+    if not (spans.depth > 0).any():
+        return None
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    ranges = (spans.depth > 0) & (spans.root >= 0)
+    inside = np.where(ranges, place[spans.root], -1)
+    found: list[int] = inside[order].tolist()
+    return found
 
 
 def _lines(layout: Layout) -> list[list[float]]:

@@ -1,18 +1,19 @@
 "use strict";
-/* A Plotly figure of what is on screen: bars of the visible rows, axes, and the range slider. */
+/* A Plotly figure of what is on screen: bars of the visible rows, axes, and step marks. */
 (() => {
   const GAP = 1;
   // More marks than this are joined in ever coarser cells until they are fewer.
   const MOST_MARKS = 12000;
   const MOST_TEXTS = 400;
-  const SLIDER = 46;
-  const BINS = 500;
-  const MARGIN = { top: 24, bottom: 118, right: 22 };
+  const MARGIN = { top: 24, bottom: 46, right: 46 };
+  // Ranges are drawn in stages of at least so many pixels; in narrower ones they are a smear.
+  const ROOM_FOR_RANGES = 24;
   const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", "Noto Sans", sans-serif';
 
-  /** Plotly reads some HTML in its texts; a name from a file must stay a name. */
+  /** Plotly reads some HTML and formulas in its texts; a name from a file must stay a name. */
   function literal(text) {
-    return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+    const entities = { "&": "&amp;", "<": "&lt;", ">": "&gt;", $: "&#36;" };
+    return text.replace(/[&<>$]/g, (character) => entities[character]);
   }
 
   /** Rows from top to bottom: lanes in order, without those whose stages are all hidden. */
@@ -51,14 +52,18 @@
     const paintRange = (at) => model.spans.stage[at] * 4 + 1 + model.tones[model.spans.name[at]];
     for (let cell = view.cell; ; cell *= 2) {
       const from = Math.floor(view.from / cell) * cell;
-      const window = { from, to: view.to, cell, gap: GAP, hidden: view.hidden };
+      const window = { from, to: view.to, cell, gap: GAP };
+      const least = ROOM_FOR_RANGES * view.cell;
+      const shown = (at) => !view.hidden.has(model.spans.stage[at]);
+      const roomy = (at) => shown(at) && (model.inside[at] < 0 || RLTimeline.length(model, model.inside[at]) >= least);
       const bars = [];
       for (const row of rows) {
         for (const line of model.lines[row.lane]) {
           if (line.level && !view.ranges) continue;
           const top = row.top + line.top * row.height;
           const bottom = row.top + line.bottom * row.height;
-          for (const mark of RLTimeline.marks(model, line, window, line.level ? paintRange : paintStage)) {
+          const [keep, paint] = line.level ? [roomy, paintRange] : [shown, paintStage];
+          for (const mark of RLTimeline.marks(model, line, window, keep, paint)) {
             const left = from + mark.left * cell;
             const right = from + mark.right * cell;
             bars.push({ left, right, top, bottom, paint: mark.paint, level: line.level });
@@ -70,26 +75,43 @@
     }
   }
 
-  function fillTrace(colour, bars, unit, extra) {
+  /**
+   * All bars of one colour as one closed outline, which a browser fills at once: up, along and down
+   * around each bar, and between bars along lines that enclose nothing (the row's bottom, and the
+   * left edge). Plotly would make an element for every bar of a broken outline.
+   */
+  function fillTrace(colour, bars, unit) {
     const x = [];
     const y = [];
+    const edge = bars[0].left / unit;
+    let bottom = null;
     for (const bar of bars) {
       const left = bar.left / unit;
       const right = bar.right / unit;
-      x.push(left, right, right, left, null);
-      y.push(bar.top, bar.top, bar.bottom, bar.bottom, null);
+      if (bar.bottom !== bottom) {
+        if (bottom !== null) {
+          x.push(edge);
+          y.push(bottom);
+        }
+        bottom = bar.bottom;
+        x.push(edge);
+        y.push(bottom);
+      }
+      x.push(left, left, right, right);
+      y.push(bottom, bar.top, bar.top, bottom);
     }
+    x.push(edge);
+    y.push(bottom);
     return {
       type: "scatter",
-      mode: "lines",
+      mode: "none",
       x,
       y,
       fill: "toself",
       fillcolor: colour,
-      line: { width: 0, simplify: false },
+      line: { simplify: false },
       hoverinfo: "skip",
       showlegend: false,
-      ...extra,
     };
   }
 
@@ -104,44 +126,9 @@
     for (const paint of paints) {
       const stage = model.stages[Math.floor(paint / 4)];
       const colour = paint % 4 ? stage.tones[(paint % 4) - 1] : stage.colour;
-      const named = paint % 4 ? {} : { name: literal(stage.name), meta: "stage" };
-      traces.push(fillTrace(colour, byPaint.get(paint), model.unit.ns, named));
+      traces.push(fillTrace(colour, byPaint.get(paint), model.unit.ns));
     }
     return traces;
-  }
-
-  /** Over time, how many lanes are in each stage: the picture in the range slider. */
-  function overviewTraces(model, arrangement, hidden) {
-    const width = Math.max(model.extent, 1) / BINS;
-    const counts = model.stages.map(() => new Float64Array(BINS));
-    for (const { lane } of arrangement.rows) {
-      for (const line of model.lines[lane]) {
-        if (line.level) continue;
-        for (let at = line.first; at < line.last; at += 1) {
-          const bins = counts[model.spans.stage[at]];
-          const first = Math.max(0, Math.floor(model.start[at] / width));
-          const last = Math.min(BINS - 1, Math.floor(model.end[at] / width));
-          for (let bin = first; bin <= last; bin += 1) {
-            const covered = Math.min(model.end[at], (bin + 1) * width) - Math.max(model.start[at], bin * width);
-            bins[bin] += Math.max(covered, 0) / width;
-          }
-        }
-      }
-    }
-    const base = new Float64Array(BINS);
-    const traces = [];
-    counts.forEach((bins, stage) => {
-      if (hidden.has(stage)) return;
-      const bars = [];
-      bins.forEach((count, bin) => {
-        if (!count) return;
-        const top = base[bin] + count;
-        bars.push({ left: bin * width, right: (bin + 1) * width, top, bottom: base[bin] });
-        base[bin] = top;
-      });
-      traces.push(fillTrace(model.stages[stage].colour, bars, model.unit.ns, { yaxis: "y2" }));
-    });
-    return { traces, highest: Math.max(1, ...base) };
   }
 
   /** Durations written into bars that have room for them. */
@@ -176,29 +163,29 @@
     }];
   }
 
+  /** A line and a label where each step begins, as many as there is room for. */
   function stepShapes(model, view, plotWidth) {
     const shapes = [];
     const annotations = [];
-    let line = -Infinity;
-    let label = -Infinity;
-    for (const [step, start] of model.steps) {
-      if (start < view.shownFrom || start > view.shownTo) continue;
-      const at = ((start - view.shownFrom) / (view.shownTo - view.shownFrom)) * plotWidth;
+    const at = (start) => ((start - view.shownFrom) / (view.shownTo - view.shownFrom)) * plotWidth;
+    const visible = model.steps.filter(([, start]) => start >= view.shownFrom && start <= view.shownTo);
+    const crowded = visible.some(([, start], index) => index && at(start) - at(visible[index - 1][1]) < 24);
+    let free = -Infinity;
+    for (const [step, start] of visible) {
       const x = start / model.unit.ns;
-      if (at - line >= 6) {
+      const labelled = at(start) >= free && at(start) < plotWidth - 20;
+      if (labelled || !crowded) {
         shapes.push({
-          type: "line", xref: "x", yref: "paper", x0: x, x1: x, y0: 0, y1: 1,
-          line: { color: "#8a8f98", width: 1, dash: "4px,3px" },
+          type: "line", xref: "x", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, layer: "below",
+          line: { color: "#9aa0a8", width: 1, dash: "4px,3px" },
         });
-        line = at;
       }
-      if (at - label >= 58) {
-        annotations.push({
-          xref: "x", yref: "paper", x, y: 1, yanchor: "bottom", xanchor: "left", showarrow: false,
-          text: `step ${step}`, font: { size: 12, color: "#1a1a1a" }, xshift: -2,
-        });
-        label = at;
-      }
+      if (!labelled) continue;
+      annotations.push({
+        xref: "x", yref: "paper", x, y: 1, yanchor: "bottom", xanchor: "left", showarrow: false,
+        text: `step ${step}`, font: { size: 12, color: "#1a1a1a" }, xshift: -2,
+      });
+      free = at(start) + 44 + 7 * String(step).length;
     }
     return { shapes, annotations };
   }
@@ -226,7 +213,7 @@
    * plain rows on screen), row (pixels of a plain row), cell (ns of a pixel), ranges, hidden (set of
    * stages), width, height (pixels of the figure), left (pixels for labels), labels (by lane).
    */
-  function figure(model, arrangement, overview, view) {
+  function figure(model, arrangement, view) {
     const rows = between(arrangement, view.top, view.bottom);
     const plotWidth = view.width - view.left - MARGIN.right;
     const steps = stepShapes(model, view, plotWidth);
@@ -235,7 +222,6 @@
     const data = [
       ...barTraces(model, collect(model, view, rows)),
       ...textTraces(model, view, rows),
-      ...overview.traces,
     ];
     const layout = {
       width: view.width,
@@ -261,17 +247,6 @@
         tickcolor: "#8a8f98",
         exponentformat: "none",
         separatethousands: true,
-        rangeslider: {
-          visible: true,
-          range: [0, model.extent / model.unit.ns],
-          thickness: SLIDER / (view.height - MARGIN.top - MARGIN.bottom),
-          bgcolor: "#fafbfc",
-          bordercolor: "#d5d8dd",
-          borderwidth: 1,
-          // Only the overview is meant for the slider: the bars lie outside what it shows.
-          yaxis: { rangemode: "fixed", range: [-2, -1] },
-          yaxis2: { rangemode: "fixed", range: [0, overview.highest * 1.05] },
-        },
       },
       yaxis: {
         range: [view.bottom, view.top],
@@ -280,16 +255,57 @@
         tickvals: labelled.map((row) => row.top + row.height / 2),
         ticktext: labelled.map((row) => literal(view.labels[row.lane])),
         tickfont: { size: Math.max(9, Math.min(12.5, view.row * 0.62)) },
+        ticklabelstandoff: 7,
         showgrid: false,
         zeroline: false,
       },
-      // The overview's own axis, turned to a part of it where there is nothing.
-      yaxis2: { overlaying: "y", range: [-2, -1], fixedrange: true, visible: false },
+      modebar: { orientation: "v", color: "#8a8f98", activecolor: "#1f4e8c", bgcolor: "rgba(0,0,0,0)" },
       shapes: [...bandShapes(rows), ...steps.shapes],
       annotations: steps.annotations,
     };
     return { data, layout, rows };
   }
 
-  Object.assign(RLTimeline, { literal, arrange, between, overviewTraces, figure, MARGIN, FONT });
+  /** The figure as a picture of its own: with title, facts and legend above it. */
+  function poster(model, arrangement, view) {
+    const { data, layout } = figure(model, arrangement, view);
+    const edge = 16;
+    const width = view.width + edge;
+    const legend = legendLines(model, view.hidden, width - 2 * edge);
+    const lines = [
+      `<span style="font-size:17px"><b>${literal(model.title)}</b></span>`,
+      `<span style="color:#565b63">${literal(model.facts)}</span>`,
+      ...legend,
+    ];
+    const head = 20 * lines.length + 22;
+    layout.width = width;
+    layout.height = view.height + head;
+    layout.margin = { ...layout.margin, l: view.left + edge, t: MARGIN.top + head };
+    layout.annotations.push({
+      xref: "paper", yref: "paper", x: 0, y: 1, xanchor: "left", yanchor: "bottom", align: "left",
+      xshift: -view.left, yshift: MARGIN.top + 4, showarrow: false, font: { size: 12.5 },
+      text: lines.join("<br>"),
+    });
+    return { data, layout };
+  }
+
+  function legendLines(model, hidden, room) {
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = `12.5px ${FONT}`;
+    const lines = [];
+    let free = 0;
+    model.stages.forEach((stage, index) => {
+      if (hidden.has(index)) return;
+      const wide = pen.measureText(`■ ${stage.name}`).width + 28;
+      if (wide > free) {
+        lines.push([]);
+        free = room;
+      }
+      free -= wide;
+      lines[lines.length - 1].push(`<span style="color:${stage.colour}">■</span> ${literal(stage.name)}`);
+    });
+    return lines.map((line) => line.join("\u2003\u2003"));
+  }
+
+  Object.assign(RLTimeline, { literal, arrange, between, figure, poster, MARGIN, FONT });
 })();

@@ -128,6 +128,14 @@
     return rest || label;
   }
 
+  /** A range's name and its batch; a range that is called after its batch says it once. */
+  function rangeWords(model, at) {
+    const name = nameOf(model, at);
+    const batch = place(model, at).replace(/^(step|capture) -?\d+(, )?/, "");
+    if (!batch) return name;
+    return /^(mini|micro)[ _-]?batch$/i.test(name) ? batch : `${name}, ${batch}`;
+  }
+
   /** What every lane in `rows` does between `from` and `to` (one pixel), grouped by stage. */
   function everyLane(model, rows, from, to, hidden, ranges) {
     const groups = new Map();
@@ -140,7 +148,7 @@
         if (at === undefined) continue;
         busy = true;
         if (line.level) {
-          inside.push([line.level, nameOf(model, at), place(model, at).replace(/^step \d+(, )?/, "")]);
+          inside.push({ level: line.level, words: rangeWords(model, at) });
           continue;
         }
         const stage = model.spans.stage[at];
@@ -152,38 +160,41 @@
     return { groups, idle, ranges };
   }
 
-  /** The list of all lanes, at most about `lines` long. */
-  function all(model, time, doing, lines) {
+  /** The list of all lanes, at most about `most` lines long. */
+  function all(model, time, doing, most) {
     const { groups, idle, ranges } = doing;
-    const wall = RLTimeline.wall(model, time);
-    const made = [heading(null, `At ${RLTimeline.relative(model, time)}`, wall)];
+    const made = [heading(null, `At ${RLTimeline.relative(model, time)}`, RLTimeline.wall(model, time))];
     const total = [...groups.values()].reduce((sum, group) => sum + group.length, 0);
-    const room = Math.max(lines - 2 * groups.size - 2, groups.size * 2);
+    const room = Math.max(most - 2 * groups.size - 2, groups.size * 2);
     for (const [stage, group] of [...groups].sort((a, b) => a[0] - b[0])) {
       const share = total <= room ? group.length : Math.max(2, Math.floor((room * group.length) / total));
-      const section = element("section");
-      const style = model.stages[stage];
-      section.append(heading(style.colour, style.name, lanes(group.length)));
-      const capped = group.length > share;
-      const long = (entry) => model.end[entry.at] - model.start[entry.at];
-      const shown = capped ? [...group].sort((a, b) => long(b) - long(a)).slice(0, share) : group;
-      section.append(table(shown.map((entry) => {
-        const cells = [
-          shortLabel(model.rows[entry.lane].label, style.name),
-          place(model, entry.at),
-          { number: RLTimeline.duration(long(entry)) },
-        ];
-        if (ranges && entry.inside.length) {
-          const [, name, batch] = entry.inside.sort((a, b) => b[0] - a[0])[0];
-          cells.push(batch ? `${name}, ${batch}` : name);
-        }
-        return cells;
-      })));
-      if (capped) section.append(element("p", `… and ${(group.length - share).toLocaleString("en")} more (the longest are listed)`, "rest"));
-      made.push(section);
+      made.push(stageSection(model, model.stages[stage], group, share, ranges));
     }
     if (idle) made.push(element("p", `${groups.size ? "Nothing recorded" : "Nothing recorded here"}: ${lanes(idle)}`, "note"));
     return made;
+  }
+
+  /** The lanes of one stage; when there are more than `share`, the longest, and how many more. */
+  function stageSection(model, style, group, share, ranges) {
+    const section = element("section");
+    const places = new Set(group.map((entry) => place(model, entry.at)));
+    // What all have in common is said once.
+    const common = places.size === 1 ? [...places][0] : null;
+    section.append(heading(style.colour, style.name, [common, lanes(group.length)].filter(Boolean).join(" · ")));
+    const capped = group.length > share;
+    const long = (entry) => RLTimeline.length(model, entry.at);
+    const shown = capped ? [...group].sort((a, b) => long(b) - long(a)).slice(0, share) : group;
+    section.append(table(shown.map((entry) => {
+      const cells = [shortLabel(model.rows[entry.lane].label, style.name), { number: RLTimeline.duration(long(entry)) }];
+      if (common === null) cells.splice(1, 0, place(model, entry.at));
+      if (ranges && entry.inside.length) cells.push(entry.inside.sort((a, b) => b.level - a.level)[0].words);
+      return cells;
+    })));
+    if (capped) {
+      const rest = (group.length - share).toLocaleString("en");
+      section.append(element("p", `… and ${rest} more (the longest are listed)`, "rest"));
+    }
+    return section;
   }
 
   function lanes(number) {

@@ -4,14 +4,15 @@
 (() => {
   /**
    * The bars of `line` in the window from `from` to `to`, as {left, right, paint, single} in cells
-   * of `cell` nanoseconds from `from`. `paint(at)` numbers the colour of a span.
+   * of `cell` nanoseconds from `from`. Only spans that `keep(at)` count; `paint(at)` numbers the
+   * colour of one.
    *
    * A span of at least `gap + 2` cells is a bar of its own, with `gap` empty cells before a
    * neighbour that touches it. Shorter ones fill every cell that they touch; in a shared cell the
    * paint that covers most of it wins, and neighbouring cells of one paint are one bar.
    */
-  function marks(model, line, window, paint) {
-    const { from, to, cell, gap, hidden } = window;
+  function marks(model, line, window, keep, paint) {
+    const { from, to, cell, gap } = window;
     const made = [];
     const weights = new Map();
     let current = -1;
@@ -33,13 +34,13 @@
 
     for (let at = RLTimeline.firstEndingAfter(model, line, from); at < line.last; at += 1) {
       if (model.start[at] >= to) break;
-      if (hidden.has(model.spans.stage[at])) continue;
+      if (!keep(at)) continue;
       const left = (model.start[at] - from) / cell;
       const right = (model.end[at] - from) / cell;
       const colour = paint(at);
       if (right - left >= gap + 2) {
         flush();
-        made.push({ left: Math.round(left), right: Math.round(right), paint: colour, single: true });
+        made.push({ left: Math.floor(left), right: Math.ceil(right), paint: colour, single: true });
         continue;
       }
       const last = Math.max(Math.ceil(right), Math.floor(left) + 1);

@@ -22,7 +22,13 @@ const RLTimeline = {};
       }
       return found;
     });
-    return { ...data, start, end, lines, truncated, stagesOf };
+    const inside = data.spans.inside || new Int8Array(start.length).fill(-1);
+    return { ...data, start, end, lines, truncated, stagesOf, inside };
+  }
+
+  /** How long a span is, in nanoseconds. */
+  function length(model, at) {
+    return model.end[at] - model.start[at];
   }
 
   /** The first span of `line` that ends after `time`; `line.last` when none does. */
@@ -77,5 +83,5 @@ const RLTimeline = {};
     return `${date.toISOString().slice(11, 19)}.${micros} UTC`;
   }
 
-  Object.assign(RLTimeline, { read, firstEndingAfter, within, duration, relative, wall });
+  Object.assign(RLTimeline, { read, length, firstEndingAfter, within, duration, relative, wall });
 })();

@@ -10,6 +10,9 @@
   const tip = byId("tip");
   const { MARGIN } = RLTimeline;
 
+  const SLIDER = 66; // pixels that the range slider takes, with its margins
+  const MOST_LINES = 30; // of the list of all lanes: more is no longer read
+  const TALLEST_PICTURE = 4000; // pixels of rows that the camera takes beyond the screen
   const ROW = { least: 21, most: 34, fit: 3 };
   const NARROWEST = 200; // ns on screen: less is finer than any profiler
 
@@ -29,14 +32,16 @@
     to: model.extent,
   };
   let arrangement;
-  let overview;
+  let counts;
+  let sliderWidth = 0; // of the picture in the slider; 0 means that it must be drawn
   let view;
   let rows = [];
   let waiting = 0;
 
   function rearrange() {
     arrangement = RLTimeline.arrange(model, state.sorting, state.hidden);
-    overview = RLTimeline.overviewTraces(model, arrangement, state.hidden);
+    counts = RLTimeline.overview(model, arrangement, state.hidden);
+    sliderWidth = 0;
   }
 
   /** Labels cut to at most a third of the page, and the pixels that the longest needs. */
@@ -67,7 +72,7 @@
     const width = scroller.clientWidth;
     const height = scroller.clientHeight;
     if (fitted.width !== width) fitted = { width, ...fitLabels(width) };
-    const inner = Math.max(60, height - MARGIN.top - MARGIN.bottom);
+    const inner = Math.max(60, height - MARGIN.top - MARGIN.bottom - SLIDER);
     const total = Math.max(arrangement.total, 1);
     const roomy = Math.floor(Math.min(inner / total, ROW.most));
     const row = state.fit ? Math.max(roomy, ROW.fit) : Math.max(roomy, ROW.least);
@@ -101,10 +106,26 @@
   function draw() {
     waiting = 0;
     view = look();
-    const figure = RLTimeline.figure(model, arrangement, overview, view);
+    const figure = RLTimeline.figure(model, arrangement, view);
     rows = figure.rows;
     byId("fit").hidden = !state.fit && arrangement.total * ROW.least <= view.bottom * ROW.least + 0.5;
+    placeSlider();
+    const lanes = arrangement.rows.length;
+    const first = arrangement.rows.indexOf(rows[0]) + 1;
+    byId("shown").textContent = rows.length < lanes
+      ? `lanes ${first}–${first + rows.length - 1} of ${lanes.toLocaleString("en")}: scroll for more`
+      : "";
     return Plotly.react(plot, figure.data, figure.layout, CONFIG);
+  }
+
+  function placeSlider() {
+    const box = byId("slider");
+    box.style.marginLeft = `${view.left}px`;
+    box.style.width = `${view.plotWidth}px`;
+    slider.place(state.from, state.to);
+    if (sliderWidth === view.plotWidth) return;
+    sliderWidth = view.plotWidth;
+    slider.draw(counts);
   }
 
   function redraw() {
@@ -120,6 +141,8 @@
     redraw();
   }
 
+  const slider = RLTimeline.slider(byId("slider"), model, show);
+
   function zoom(factor, around) {
     show(around - (around - state.from) * factor, around + (state.to - around) * factor);
   }
@@ -133,25 +156,16 @@
     show(0, model.extent);
   }
 
-  /** Save what is on screen, with title and legend, as a PNG. */
+  /** Save what is on screen as a PNG, with all its rows unless they are very many. */
   function save() {
-    const figure = RLTimeline.figure(model, arrangement, overview, view);
-    const { layout, data } = figure;
-    layout.title = {
-      text: `<b>${RLTimeline.literal(model.title)}</b><br><span style="font-size:12px">${RLTimeline.literal(model.facts)}</span>`,
-      font: { size: 17 }, x: 0, xref: "container", xanchor: "left", pad: { l: 16, t: 14 }, y: 1, yanchor: "top",
-    };
-    layout.margin = { ...layout.margin, t: 120, b: 60 };
-    layout.height = view.height + 120 - MARGIN.top + 60 - MARGIN.bottom;
-    layout.xaxis.rangeslider = { visible: false };
-    layout.showlegend = true;
-    layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom", xanchor: "left", yref: "paper" };
-    for (const trace of data) if (trace.meta === "stage") trace.showlegend = true;
-    const shown = data.filter((trace) => trace.yaxis !== "y2");
-    const scale = Math.min(2, 16000 / layout.height);
-    return Plotly.downloadImage({ data: shown, layout }, {
-      format: "png", filename: "rl_timeline", width: layout.width, height: layout.height, scale,
-    });
+    const all = arrangement.total * view.row <= TALLEST_PICTURE;
+    const [top, bottom] = all ? [0, arrangement.total] : [view.top, view.bottom];
+    const height = Math.round((bottom - top) * view.row) + MARGIN.top + MARGIN.bottom;
+    const { data, layout } = RLTimeline.poster(model, arrangement, { ...view, top, bottom, height });
+    return Plotly.downloadImage(
+      { data, layout },
+      { format: "png", filename: "rl_timeline", width: layout.width, height: layout.height, scale: 2 },
+    );
   }
 
   const CONFIG = {
@@ -217,7 +231,7 @@
       const doing = RLTimeline.hover.everyLane(
         model, arrangement.rows, at.time - view.cell / 2, at.time + view.cell / 2, state.hidden, state.ranges,
       );
-      const lines = Math.floor((window.innerHeight - 90) / 21);
+      const lines = Math.min(MOST_LINES, Math.floor((window.innerHeight - 90) / 21));
       return RLTimeline.hover.show(tip, RLTimeline.hover.all(model, at.time, doing, lines), event.clientX, event.clientY);
     }
     cursor.hidden = true;
