@@ -116,6 +116,8 @@ def look(config: Config, output: Path) -> Manifest:
 
     Raises InputError when there is nothing to read, ConfigError or PluginError for what is asked.
     """
+    if config.preset == "heatmap":
+        parser_names(config.heatmap.parser.type, "heatmap")
     names = parser_names(config.timeline.parser.type, "timeline")
     rules = identity.compile_rules(config.input.identity)
     tree = scan(Path(config.input.path or ""), exclude=output)
