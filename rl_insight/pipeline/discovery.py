@@ -117,6 +117,8 @@ def _is_stage(name: str) -> bool:
 
 
 def _filtered(path: str, rules: UserRules, filters: Filters) -> str | None:
+    if filters == Filters():
+        return None
     known = identity.certain(path, rules)
     rank, step, role = known.rank_id, known.step, known.role
     ranks, steps, wanted = filters.ranks, filters.steps, filters.roles

@@ -6,7 +6,7 @@ Written by the main process only. A job needs nothing but its unit file.
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -100,11 +100,11 @@ def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str,
     # What is parsed all the same, beside others of its unit, the merge leaves out by itself.
     parsed = {(unit.parser, path) for unit in manifest.units for path in unit.sources}
     skipped = [row for row in discovery.skipped if (row.parser, row.path) not in parsed]
-    write_if_changed(output / layout.SKIPPED, _json([asdict(row) for row in skipped]))
+    write_if_changed(output / layout.SKIPPED, _json(skipped))
     manifest.prepared_by = _process(os.getpid())
     write_if_changed(
         output / layout.MANIFEST,
-        _json({"version": _VERSION, **asdict(manifest)}),
+        _json({"version": _VERSION, **msgspec.to_builtins(manifest)}),
     )
     return manifest
 
@@ -162,7 +162,7 @@ def _write_unit(
     )
     write_if_changed(
         output / layout.unit_file(unit.parser, unit.name),
-        _json(asdict(_UnitFile(unit.parser, sources))),
+        _json(_UnitFile(unit.parser, sources)),
     )
 
 
@@ -203,7 +203,9 @@ def _link_input(output: Path, root: Path) -> None:
 
 
 def _json(content: object) -> str:
-    return json.dumps(content, indent=1) + "\n"
+    # Not by msgspec: a path that is not UTF-8 has no place in its JSON. Not indented: five times
+    # as fast, which counts for 300,000 files.
+    return json.dumps(msgspec.to_builtins(content)) + "\n"
 
 
 def _process(pid: int) -> str:
