@@ -78,14 +78,17 @@ def _draw(config: Config, arguments: Arguments) -> int:
             snakemake_args=arguments.snakemake_args,
         )
     )
-    if arguments.dry_run or arguments.unlock:
-        return outcome.exit_code
+    if outcome.exit_code == 0 and (arguments.dry_run or arguments.unlock):
+        return 0
 
     from rl_insight.pipeline.summary import closing, exit_code, lines, summarise
 
+    if outcome.exit_code == UsageError.exit_code:
+        # So ends Snakemake when it does not know an option; its own message says which.
+        raise UsageError(f"Snakemake does not understand {' '.join(arguments.snakemake_args)!r}")
     if outcome.exit_code:
         _say_error(f"the run failed; Snakemake's own log is below {outcome.output}/.snakemake/log")
-        return 2 if outcome.exit_code == UsageError.exit_code else 1
+        return 1
     try:
         summary = summarise(outcome.output, _parsers(config))
     except FileNotFoundError:

@@ -198,14 +198,21 @@ def test_the_exit_code_follows_from_the_sources(runs, sources, strict, code):
     assert main(words(runs, *["--strict"] * strict)) == code
 
 
-@pytest.mark.parametrize(("snakemakes", "code"), [(1, 1), (-9, 1), (2, 2)])
-def test_a_failed_run_points_to_the_log(runs, capsys, snakemakes, code):
+@pytest.mark.parametrize("snakemakes", [1, -9])
+@pytest.mark.parametrize("flag", [[], ["-n"]])
+def test_a_failed_run_points_to_the_log(runs, capsys, snakemakes, flag):
     runs.code = snakemakes
-    assert main(words(runs)) == code
+    assert main(words(runs, *flag)) == 1
     assert capsys.readouterr() == (
         "",
         f"error: the run failed; Snakemake's own log is below {runs.output}/.snakemake/log\n",
     )
+
+
+def test_an_option_that_snakemake_does_not_know_is_a_usage_error(runs, capsys):
+    runs.code = 2
+    assert main(words(runs, "--", "--bogus", "1")) == 2
+    assert capsys.readouterr() == ("", "error: Snakemake does not understand '--bogus 1'\n")
 
 
 @pytest.mark.parametrize("flag", ["-n", "--unlock"])
