@@ -1,0 +1,167 @@
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from rl_insight.data.tree import scan
+from rl_insight.parsers.torch import PARSER
+
+TRACE = {"schemaVersion": 1, "traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1}]}
+
+
+def write(root: Path, path: str, content: object = TRACE) -> None:
+    """Write JSON, or bytes as they are; gzip if the name says so."""
+    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(gzip.compress(raw) if path.endswith(".gz") else raw)
+
+
+def found(root: Path) -> dict[str, str | None]:
+    """Path -> why it is skipped, or None for one that is parsed."""
+    listed = list(PARSER.discover(scan(root)))
+    assert all(one.files == (one.path,) for one in listed)
+    return {one.path: one.skip for one in listed}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "actor_update/prof_rank-0.json.gz",
+        "actor_update/actor_prof_rank-0_4711_20260814122731089.json.gz",
+        "actor_update/actor-rollout-ref_actor-update_rank3-of-8_pid7_20260814122731089.json.gz",
+        "actor-rollout-ref_train_step1_rank0-of-16_tp0-pp0-dp0_pid10256_20260814122731089.json.gz",
+        "x_actor-update_step1_rank0-of-16_pid10256_20260814122731089_mb0-3.json.gz",
+        "agent_loop_rollout_replica_0/huawei_372640.1771730291744166997.pt.trace.json.gz",
+        "agent_loop_rollout_replica_0/dp0_pp0_tp1_dcp0_ep0_rank1.1771730291744166997.pt.trace.json.gz",
+        "agent_loop_rollout_replica_0/1771730291.25-TP-0.trace.json.gz",
+        "rollout-replica4-globalrank8_1771730291-TP-0.trace.json.gz",
+        "worker0_step_12.1694128201545.pt.trace.json",
+    ],
+)
+def test_a_trace_is_known_by_its_name_without_being_opened(tmp_path: Path, path: str) -> None:
+    # What stands in it cannot be known: only parsing may say that it is broken.
+    write(tmp_path, path, b"broken")
+    assert found(tmp_path) == {path: None}
+
+
+@pytest.mark.parametrize("name", ["mine.json", "mine.json.gz", "deep/er/mine.json"])
+def test_a_trace_of_any_name_is_known_by_its_first_bytes(tmp_path: Path, name: str) -> None:
+    write(tmp_path, name)
+    assert found(tmp_path) == {name: None}
+
+
+def test_the_first_bytes_count_and_not_the_suffix(tmp_path: Path) -> None:
+    (tmp_path / "packed.json").write_bytes(gzip.compress(json.dumps(TRACE).encode()))
+    (tmp_path / "plain.json.gz").write_bytes(json.dumps(TRACE).encode())
+    (tmp_path / "other.json.gz").write_bytes(json.dumps({"a": 1}).encode())
+    skipped = found(tmp_path)
+    assert skipped["packed.json"] is None and skipped["plain.json.gz"] is None
+    assert skipped["other.json.gz"] == "JSON of another kind: it holds no trace events"
+
+
+def test_a_bare_list_of_events_is_a_trace(tmp_path: Path) -> None:
+    write(tmp_path, "list.json", TRACE["traceEvents"])
+    assert found(tmp_path) == {"list.json": None}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"metrics": {"loss": 1}, "args": []},
+        [1, 2, 3],
+        [{"name": "x"}],
+        "text",
+    ],
+)
+def test_json_that_is_certainly_something_else_is_skipped_with_a_reason(
+    tmp_path: Path, content: object
+) -> None:
+    write(tmp_path, "results.json", content)
+    (reason,) = found(tmp_path).values()
+    assert reason is not None and ("no trace" in reason)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["profiler_info.json", "profiler_info_3.json", "profiler_metadata.json", "dump.json"],
+)
+def test_the_neighbours_of_profiles_are_no_traces_whatever_their_size(
+    tmp_path: Path, name: str
+) -> None:
+    write(tmp_path, name, {"x": ["y" * 200_000]})
+    assert found(tmp_path) == {name: "JSON of another kind: it accompanies a profile"}
+
+
+def test_what_is_too_long_to_be_certain_is_claimed(tmp_path: Path) -> None:
+    # All that stands in front of the events may be metadata.
+    write(tmp_path, "long.json", {"notes": "y" * 200_000, **TRACE})
+    write(tmp_path, "long.json.gz", {"notes": [i * i for i in range(90_000)], **TRACE})
+    assert found(tmp_path) == {"long.json": None, "long.json.gz": None}
+
+
+@pytest.mark.parametrize("name", ["rank3.json", "prof_rank-3_1.json.gz"])
+def test_garbage_under_the_name_of_a_rank_is_claimed_so_that_it_is_named_as_broken(
+    tmp_path: Path, name: str
+) -> None:
+    write(tmp_path, name, b"<html>not found</html>")
+    assert found(tmp_path) == {name: None}
+
+
+def test_text_under_any_other_name_is_skipped(tmp_path: Path) -> None:
+    write(tmp_path, "notes.json", b"these are my notes")
+    assert found(tmp_path) == {"notes.json": "no trace: it begins neither with { nor with ["}
+
+
+def test_the_front_end_trace_of_vllm_is_skipped_by_its_name(tmp_path: Path) -> None:  # [37]
+    name = "agent_loop_rollout_replica_0/h_4711.async_llm.1771730291744166997.pt.trace.json.gz"
+    write(tmp_path, name)
+    assert found(tmp_path) == {name: "vLLM front-end trace: CPU only, no rank"}
+
+
+@pytest.mark.parametrize("suffix", [".json.tmp", ".json.gz.tmp"])
+def test_what_a_killed_writer_left_is_skipped(tmp_path: Path, suffix: str) -> None:  # [14]
+    write(tmp_path, f"prof_rank-0{suffix}", b'{"traceEvents": [')
+    (reason,) = found(tmp_path).values()
+    assert reason is not None and reason.startswith("left by a killed writer")
+
+
+def test_captures_of_the_ascend_profiler_belong_to_another_parser(tmp_path: Path) -> None:
+    write(tmp_path, "actor_update/h_1_20260814122731089_ascend_pt/ASCEND_PROFILER_OUTPUT/a.json")
+    write(tmp_path, "h_1_20260814122731089_ascend_pt/profiler_info_0.json", {"rank_id": 0})
+    assert found(tmp_path) == {}
+
+
+def test_a_trace_of_the_ascend_profiler_outside_its_folder_is_named_as_one(tmp_path: Path) -> None:
+    write(tmp_path, "trace_view.json", TRACE["traceEvents"])
+    (reason,) = found(tmp_path).values()
+    assert reason is not None and "mstx" in reason
+
+
+def test_files_of_other_kinds_are_not_looked_at(tmp_path: Path) -> None:
+    for name in ("profiler_out_0.txt", "a.jsonl", "b.db", "c.pickle"):
+        write(tmp_path, name, b"x")
+    assert found(tmp_path) == {}
+
+
+def test_an_empty_file_is_claimed_so_that_it_is_named_as_empty(tmp_path: Path) -> None:
+    write(tmp_path, "mine.json", b"")
+    assert found(tmp_path) == {"mine.json": None}
+
+
+def test_an_empty_role_folder_gives_nothing_and_stops_nothing(tmp_path: Path) -> None:  # [38]
+    (tmp_path / "critic_update").mkdir()
+    write(tmp_path, "actor_update/prof_rank-0_1.json.gz")
+    assert list(found(tmp_path)) == ["actor_update/prof_rank-0_1.json.gz"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
+def test_other_encodings_of_a_trace_are_claimed(tmp_path: Path, encoding: str) -> None:
+    write(tmp_path, "mine.json", json.dumps(TRACE).encode(encoding))
+    assert found(tmp_path) == {"mine.json": None}
+
+
+def test_a_damaged_gzip_of_unknown_name_is_claimed(tmp_path: Path) -> None:
+    (tmp_path / "mine.json.gz").write_bytes(b"\x1f\x8b\x08\x00garbage garbage")
+    assert found(tmp_path) == {"mine.json.gz": None}

@@ -1,0 +1,828 @@
+"""The torch parser on small traces made here; the numbers in brackets are rows of the case list."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rl_insight import tables
+from rl_insight.errors import ReadError
+from rl_insight.parsers.base import Parsed, Source
+from rl_insight.parsers.torch import PARSER
+from rl_insight.schema import SCHEMAS
+
+Event = dict[str, object]
+Row = dict[str, object]
+
+# 2026-02-22 in µs of Unix time; and the same instant after a base, as kineto writes it today.
+NOW_US = 1_771_730_327_316_353
+BASE_NS = 1_767_189_312_000_000_000
+SINCE_BASE_US = NOW_US - BASE_NS // 1000
+MS = 1_000_000  # ns
+
+PATH = "actor_update/prof_rank-0_1.json"
+DAY_US = 24 * 3600 * 1_000_000
+
+
+def x(
+    name: str,
+    ts: float | str,
+    dur: float | str,
+    cat: str | None = "cpu_op",
+    pid: object = 4711,
+    tid: object = 4711,
+    **args: object,
+) -> Event:
+    """A complete event, `ts` µs after `NOW_US` unless it is text or at most 0; times in µs."""
+    at = NOW_US + ts if isinstance(ts, int | float) and ts > 0 else ts
+    event: Event = {"ph": "X", "name": name, "pid": pid, "tid": tid, "ts": at, "dur": dur}
+    if cat is not None:
+        event["cat"] = cat
+    if args:
+        event["args"] = args
+    return event
+
+
+def annotation(name: str, ts: float, dur: float, tid: object = 4711) -> Event:
+    return x(name, ts, dur, "user_annotation", tid=tid)
+
+
+def kernel(
+    name: str, ts: float, dur: float, cat: str = "kernel", pid: object = 0, **args: object
+) -> Event:
+    return x(name, ts, dur, cat, pid, 7, **args)
+
+
+def profiler(ts: float, dur: float) -> Event:
+    return x("PyTorch Profiler (0)", ts, dur, "Trace", "Spans", "PyTorch Profiler")
+
+
+def write(root: Path, path: str, content: object) -> Path:
+    """Write JSON, or bytes as they are; gzip if the name says so."""
+    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(gzip.compress(raw) if path.endswith(".gz") else raw)
+    return file
+
+
+def parse_file(root: Path, path: str, depth: int = 2) -> Parsed:
+    source = Source("abc", path, root, (path,))
+    parsed = PARSER.parse(source, {"timeline.parser.range_depth": depth})
+    for name, table in parsed.tables.items():
+        assert table.schema == SCHEMAS[name]
+    return parsed
+
+
+def parse(
+    tmp_path: Path, *events: Event, path: str = PATH, depth: int = 2, **top: object
+) -> Parsed:
+    write(tmp_path, path, {"schemaVersion": 1, **top, "traceEvents": list(events)})
+    return parse_file(tmp_path, path, depth)
+
+
+def rows(parsed: Parsed, table: str) -> list[Row]:
+    found: list[Row] = parsed.tables[table].to_pylist() if table in parsed.tables else []
+    return found
+
+
+def lane(parsed: Parsed) -> Row:
+    (row,) = rows(parsed, "lanes")
+    return row
+
+
+def stages(parsed: Parsed) -> list[Row]:
+    return [row for row in rows(parsed, "spans") if row["kind"] == "stage"]
+
+
+def stage(parsed: Parsed) -> Row:
+    (row,) = stages(parsed)
+    return row
+
+
+def times(row: Row) -> tuple[int, int]:
+    """Start and duration of a span in µs, the start counted from `NOW_US`."""
+    start, duration = row["start_ns"], row["duration_ns"]
+    assert isinstance(start, int) and isinstance(duration, int)
+    return start // 1000 - NOW_US, duration // 1000
+
+
+# -- who wrote it --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("info", "rank", "world"),
+    [
+        ({"backend": "nccl", "rank": 3, "world_size": 8}, 3, 8),
+        ({"rank": 3}, 3, None),  # [21]
+        ({"rank": "3", "world_size": "8"}, 3, 8),
+        ({"rank": 3.0, "world_size": 8}, 3, 8),
+        ({"backend": "nccl"}, None, None),  # [21]
+        ({"rank": -1, "world_size": 0}, None, 0),
+        ({"rank": True}, None, None),
+        ({"rank": 2**31}, None, None),
+        ([], None, None),
+        (None, None, None),
+    ],
+)
+def test_rank_and_world_size_are_what_distributed_info_says(
+    tmp_path: Path, info: object, rank: int | None, world: int | None
+) -> None:
+    parsed = parse(tmp_path, x("a", 10, 5), distributedInfo=info)
+    assert parsed.status == "ok"
+    assert (lane(parsed)["rank_id"], lane(parsed)["world_size"]) == (rank, world)
+
+
+def test_a_trace_without_distributed_info_is_read_and_leaves_its_rank_to_its_name(  # [20]
+    tmp_path: Path,
+) -> None:
+    parsed = parse(tmp_path, x("a", 10, 5))
+    assert (parsed.status, lane(parsed)["rank_id"], stage(parsed)["rank_id"]) == ("ok", None, None)
+
+
+def test_metadata_after_a_long_list_of_events_counts_like_metadata_before_it(  # [22]
+    tmp_path: Path,
+) -> None:
+    events = [x("op", 10 + i, 1) for i in range(50_000)]
+    for event in events:
+        event["ts"] = float(str(event["ts"])) - BASE_NS // 1000
+    content = {
+        "traceEvents": events,
+        "displayTimeUnit": "ms",
+        "distributedInfo": {"rank": 5, "world_size": 8},
+        "host_name": "node-1",
+        "baseTimeNanoseconds": BASE_NS,
+        "traceName": "/tmp/x.json",
+    }
+    write(tmp_path, PATH, content)
+    parsed = parse_file(tmp_path, PATH)
+    assert (lane(parsed)["rank_id"], lane(parsed)["host"]) == (5, "node-1")
+    assert lane(parsed)["clock"] == "utc"
+    assert times(stage(parsed)) == (10, 50_000)
+    assert stage(parsed)["host"] == "node-1"
+
+
+def test_eight_files_of_one_wrong_name_keep_the_ranks_that_they_say(tmp_path: Path) -> None:  # [36]
+    ranks = [
+        lane(
+            parse(
+                tmp_path,
+                x("a", 10, 5),
+                path=f"r0-{n}.pt.trace.json.gz",
+                distributedInfo={"rank": n},
+            )
+        )["rank_id"]
+        for n in range(8)
+    ]
+    assert ranks == list(range(8))
+
+
+def test_two_replicas_whose_files_both_say_rank_0_give_a_lane_each(tmp_path: Path) -> None:  # [34]
+    for replica in range(2):
+        name = f"rollout-replica{replica}-globalrank{2 * replica}_1771730291-TP-0.trace.json.gz"
+        write(tmp_path, name, {"distributedInfo": {"rank": 0}, "traceEvents": [x("a", 10, 5)]})
+    names = sorted(path.name for path in tmp_path.iterdir())
+    lanes = []
+    for number, name in enumerate(names):
+        source = Source(f"source{number}", name, tmp_path, (name,))
+        lanes.append(lane(PARSER.parse(source, {})))
+    assert [row["lane_id"] for row in lanes] == ["source0-0", "source1-0"]
+    assert [row["rank_id"] for row in lanes] == [0, 0]
+
+
+def test_the_process_and_the_device_are_those_of_the_events(tmp_path: Path) -> None:
+    parsed = parse(tmp_path, kernel("k", 10, 5, pid=3), x("a", 10, 5, pid=815))
+    assert (lane(parsed)["pid"], lane(parsed)["device"]) == (815, 3)
+
+
+# -- when ----------------------------------------------------------------------------------------
+
+
+def test_relative_and_absolute_times_meet_on_one_clock(tmp_path: Path) -> None:  # [23]
+    old = parse(tmp_path, {**x("a", 1, 1), "ts": NOW_US + 0.5, "dur": 100})
+    new = parse(
+        tmp_path,
+        {**x("a", 1, 1), "ts": SINCE_BASE_US + 0.111, "dur": 100.5},
+        baseTimeNanoseconds=BASE_NS,
+    )
+    assert lane(old)["clock"] == lane(new)["clock"] == "utc"
+    assert stage(old)["start_ns"] == NOW_US * 1000 + 500
+    assert stage(new)["start_ns"] == NOW_US * 1000 + 111
+    assert stage(new)["duration_ns"] == 100_500
+
+
+def test_two_bases_a_quarter_apart_give_times_a_quarter_apart(tmp_path: Path) -> None:  # [23]
+    quarter_ns = 7_889_238 * 10**9
+    starts = []
+    for base in (BASE_NS - quarter_ns, BASE_NS):
+        event = {**x("a", 1, 1), "ts": 1000.5, "dur": 10}
+        parsed = parse(tmp_path, event, baseTimeNanoseconds=base)
+        starts.append(stage(parsed)["start_ns"])
+    assert starts == [BASE_NS - quarter_ns + 1_000_500, BASE_NS + 1_000_500]
+
+
+def test_nanoseconds_of_an_absolute_time_survive(tmp_path: Path) -> None:  # [24]
+    # 1712195495406752.812 has 19 digits; the nearest double is …752.75.
+    text = (
+        b'{"displayTimeUnit":"ns","traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","pid":1,'
+        b'"tid":1,"ts":1712195495406752.812,"dur":0.125}]}'
+    )
+    write(tmp_path, PATH, text)
+    row = stage(parse_file(tmp_path, PATH))
+    # "ns" is what a viewer should show: ts and dur are µs all the same.
+    assert (row["start_ns"], row["duration_ns"]) == (1_712_195_495_406_752_812, 125)
+
+
+def test_a_base_is_not_added_to_times_that_are_absolute_already(tmp_path: Path) -> None:
+    parsed = parse(tmp_path, x("a", 10, 5), baseTimeNanoseconds=BASE_NS)
+    assert times(stage(parsed)) == (10, 5)
+    assert parsed.problems.count("base_ignored") == 1
+
+
+def test_times_without_a_base_are_marked_as_relative(tmp_path: Path) -> None:
+    parsed = parse(tmp_path, {**x("a", 1, 1), "ts": 633, "dur": 54})
+    assert (lane(parsed)["clock"], stage(parsed)["start_ns"]) == ("relative", 633_000)
+
+
+def test_times_as_text_are_read(tmp_path: Path) -> None:
+    parsed = parse(tmp_path, x("a", "1771730327316353.626", "12.5"))
+    assert stage(parsed)["start_ns"] == 1_771_730_327_316_353_626
+
+
+def test_two_hosts_whose_clocks_differ_keep_their_difference(tmp_path: Path) -> None:  # [40]
+    here = stage(parse(tmp_path, x("a", 10, 5)))
+    there = stage(parse(tmp_path, x("a", 10 + 7_000_000, 5)))
+    assert int(str(there["start_ns"])) - int(str(here["start_ns"])) == 7_000 * MS
+
+
+# -- what does not count -------------------------------------------------------------------------
+
+
+def test_the_profilers_own_span_is_the_capture_and_no_activity(tmp_path: Path) -> None:  # [29]
+    parsed = parse(tmp_path, profiler(1, 1_000), x("a", 100, 50), x("b", 200, 50))
+    assert times(stage(parsed)) == (100, 150)
+    row = lane(parsed)
+    assert row["capture_start_ns"] == (NOW_US + 1) * 1000
+    assert row["capture_end_ns"] == (NOW_US + 1_001) * 1000
+    assert parsed.problems.count("profiler_span") == 1
+
+
+def test_the_profilers_own_span_is_known_without_its_category(tmp_path: Path) -> None:
+    span = profiler(1, 1_000)
+    del span["cat"]
+    assert times(stage(parse(tmp_path, span, x("a", 100, 50)))) == (100, 50)
+
+
+def test_without_that_span_the_capture_goes_from_first_to_last_event(tmp_path: Path) -> None:
+    row = lane(parse(tmp_path, x("a", 100, 50), x("b", 200, 50)))
+    assert row["capture_start_ns"] == (NOW_US + 100) * 1000
+    assert row["capture_end_ns"] == (NOW_US + 250) * 1000
+
+
+def test_an_event_outside_the_profilers_span_widens_the_capture(tmp_path: Path) -> None:
+    row = lane(parse(tmp_path, profiler(100, 1_000), x("a", 50, 60)))
+    assert row["capture_start_ns"] == (NOW_US + 50) * 1000
+
+
+def test_thousands_of_kernels_at_time_0_do_not_stretch_the_stage(tmp_path: Path) -> None:  # [25]
+    zeros = [kernel("k", 0, 0) for _ in range(5_000)]
+    parsed = parse(tmp_path, *zeros, x("a", 100, 50))
+    assert times(stage(parsed)) == (100, 50)
+    assert parsed.problems.count("zero_time") == 5_000
+    assert rows(parsed, "breakdown") == []
+
+
+def test_time_0_is_a_time_where_all_times_are_small(tmp_path: Path) -> None:
+    events = [{**x("a", 1, 1), "ts": 0, "dur": 10}, {**x("b", 1, 1), "ts": 5, "dur": 10}]
+    row = stage(parse(tmp_path, *events))
+    assert (row["start_ns"], row["duration_ns"]) == (0, 15_000)
+
+
+def test_a_trace_with_nothing_but_time_0_is_still_drawn(tmp_path: Path) -> None:
+    assert stage(parse(tmp_path, {**x("a", 1, 1), "ts": 0, "dur": 10}))["duration_ns"] == 10_000
+
+
+@pytest.mark.parametrize(
+    ("ts", "dur", "code"),
+    [
+        (50, 8 * DAY_US, "impossible_duration"),
+        (50, 2 * DAY_US, "impossible_duration"),  # reaches far outside the capture
+        (50, -1, "negative_duration"),
+        (-1, 5, "negative_time"),
+        (-DAY_US, 5, "negative_time"),
+        (50, "abc", "no_time"),
+        ("soon", 5, "no_time"),
+        (30 * DAY_US, 5, "outside_capture"),
+    ],
+)
+def test_an_impossible_time_is_counted_and_stretches_nothing(
+    tmp_path: Path, ts: float | str, dur: float | str, code: str
+) -> None:
+    parsed = parse(tmp_path, x("bad", ts, dur), x("a", 100, 50), x("b", 200, 50))
+    assert times(stage(parsed)) == (100, 150)
+    assert parsed.problems.count(code) == 1
+    assert lane(parsed)["capture_end_ns"] == (NOW_US + 250) * 1000
+
+
+def test_an_impossible_annotation_is_no_stage(tmp_path: Path) -> None:
+    parsed = parse(tmp_path, annotation("update_actor", 50, 8 * DAY_US), x("a", 100, 50))
+    assert stage(parsed)["raw_name"] is None
+    assert times(stage(parsed)) == (100, 50)
+
+
+def test_an_event_of_minutes_counts_in_a_capture_of_minutes(tmp_path: Path) -> None:
+    minutes = 20 * 60 * 1_000_000
+    parsed = parse(
+        tmp_path, profiler(1, minutes + 100), annotation("update_actor", 10, minutes), x("a", 20, 5)
+    )
+    assert times(stage(parsed)) == (10, minutes)
+
+
+def test_the_only_event_of_a_capture_may_be_long(tmp_path: Path) -> None:
+    assert times(stage(parse(tmp_path, x("a", 10, 10_083_720)))) == (10, 10_083_720)
+
+
+def test_an_event_that_outlasts_the_profilers_span_many_times_does_not_count(
+    tmp_path: Path,
+) -> None:
+    parsed = parse(tmp_path, profiler(1, 1_000_000), x("a", 10, 50), x("b", 100, 60_000_000))
+    assert times(stage(parsed)) == (10, 50)
+    assert parsed.problems.count("impossible_duration") == 1
+
+
+def test_projections_of_annotations_on_the_device_are_no_activity(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path, x("a", 100, 50), kernel("update_actor", 10, 900, "gpu_user_annotation")
+    )
+    assert times(stage(parsed)) == (100, 50)
+    assert rows(parsed, "breakdown") == []
+
+
+def test_metadata_rows_instants_and_string_pids_are_no_activity(tmp_path: Path) -> None:  # [29]
+    parsed = parse(
+        tmp_path,
+        {
+            "ph": "i",
+            "s": "g",
+            "name": "Record Window End",
+            "pid": "",
+            "tid": "",
+            "ts": NOW_US + 900,
+        },
+        {"ph": "M", "name": "process_name", "pid": "Spans", "tid": 0, "ts": 0.0, "args": {}},
+        x("a", 100, 50, pid="CPU functions", tid="main"),
+        {"ph": "s", "cat": "ac2g", "id": 1, "pid": 0, "tid": 7, "ts": NOW_US + 950},
+    )
+    assert times(stage(parsed)) == (100, 50)
+    assert (parsed.status, parsed.events, lane(parsed)["pid"]) == ("ok", 4, None)
+
+
+def test_a_bare_list_of_events_is_a_trace_without_a_rank(tmp_path: Path) -> None:  # [11]
+    events = [
+        {"name": "aten::mul", "ph": "X", "ts": 633, "dur": 54, "tid": 1, "pid": "CPU functions"}
+    ]
+    write(tmp_path, PATH, events)
+    parsed = parse_file(tmp_path, PATH)
+    assert (parsed.status, lane(parsed)["rank_id"]) == ("ok", None)
+    assert stage(parsed)["duration_ns"] == 54_000
+
+
+def test_steps_of_the_profiler_are_not_needed_and_no_ranges(tmp_path: Path) -> None:  # [31]
+    without = parse(tmp_path, x("a", 100, 50))
+    with_steps = parse(tmp_path, annotation("ProfilerStep#3", 100, 50), x("a", 100, 50))
+    assert times(stage(without)) == times(stage(with_steps)) == (100, 50)
+    assert len(rows(with_steps, "spans")) == 1
+
+
+# -- nothing inside ------------------------------------------------------------------------------
+
+
+def test_a_trace_of_metadata_rows_only_is_empty_and_still_says_its_rank(
+    tmp_path: Path,
+) -> None:  # [28]
+    row = {
+        "ph": "M",
+        "name": "process_name",
+        "pid": 1,
+        "tid": 0,
+        "ts": NOW_US,
+        "args": {"name": "x"},
+    }
+    parsed = parse(tmp_path, *[row] * 1_000, distributedInfo={"rank": 2})
+    assert parsed.status == "empty"
+    assert parsed.detail == "no timed events: none of its 1,000 events has a duration"
+    assert (lane(parsed)["rank_id"], lane(parsed)["capture_start_ns"]) == (2, None)
+    assert rows(parsed, "spans") == []
+
+
+def test_a_trace_whose_only_event_has_no_length_is_empty(tmp_path: Path) -> None:
+    assert parse(tmp_path, x("a", 10, 0)).status == "empty"
+
+
+@pytest.mark.parametrize("content", [b"", b" \n"])
+def test_an_empty_file_is_empty(tmp_path: Path, content: bytes) -> None:
+    write(tmp_path, PATH, content)
+    parsed = parse_file(tmp_path, PATH)
+    assert (parsed.status, parsed.detail) == ("empty", "the file is empty")
+
+
+def test_an_empty_list_of_events_is_empty(tmp_path: Path) -> None:
+    assert parse(tmp_path).detail == "the trace holds no events"
+
+
+@pytest.mark.parametrize(
+    "content", [{"config": {}, "rank_id": 0}, [{"name": "x", "value": 1}], {"traceEvents": [{}]}]
+)
+def test_json_that_is_no_trace_is_skipped(tmp_path: Path, content: object) -> None:
+    write(tmp_path, PATH, content)
+    parsed = parse_file(tmp_path, PATH)
+    assert parsed.status == "skipped"
+    assert parsed.detail == "JSON of another kind: it holds no trace events"
+
+
+def test_what_is_no_json_cannot_be_read_and_says_so(tmp_path: Path) -> None:  # [42]
+    write(tmp_path, PATH, b"<html>404</html>")
+    with pytest.raises(ReadError, match="prof_rank-0_1"):
+        parse_file(tmp_path, PATH)
+
+
+# -- damaged -------------------------------------------------------------------------------------
+
+
+def test_a_trace_that_breaks_off_keeps_what_stands_before(tmp_path: Path) -> None:  # [42]
+    events = [x(f"op {i}", 10 + 10 * i, 5) for i in range(1_000)]
+    whole = json.dumps({"traceEvents": events}).encode()
+    cut = whole[: whole.index(b"op 600")]
+    write(tmp_path, PATH, cut)
+    parsed = parse_file(tmp_path, PATH)
+    assert parsed.status == "salvaged"
+    assert parsed.events == 600
+    assert parsed.detail is not None
+    assert "breaks off" in parsed.detail and "600 events" in parsed.detail
+    # The last whole event is number 599: from 10 to 10 + 5990 + 5.
+    assert times(stage(parsed)) == (10, 5_995)
+    assert stage(parsed)["truncated"] is True
+
+
+def test_a_gzip_stream_that_breaks_off_keeps_what_can_be_unpacked(tmp_path: Path) -> None:
+    events = [x(f"op {i * i % 977}", 10 + 10 * i, 5 + i % 7) for i in range(5_000)]
+    file = write(tmp_path, PATH + ".gz", {"distributedInfo": {"rank": 1}, "traceEvents": events})
+    file.write_bytes(file.read_bytes()[:-200])
+    parsed = parse_file(tmp_path, PATH + ".gz")
+    assert parsed.status == "salvaged"
+    assert 4_000 < parsed.events < 5_000
+    assert lane(parsed)["rank_id"] == 1
+
+
+def test_one_event_of_garbage_costs_only_itself(tmp_path: Path) -> None:
+    good = json.dumps(x("good", 100, 50)).encode()
+    write(tmp_path, PATH, b'{"traceEvents":[' + good + b',{"ph": "X", oops},' + good + b"]}")
+    parsed = parse_file(tmp_path, PATH)
+    assert (parsed.status, times(stage(parsed))) == ("salvaged", (100, 50))
+    assert stage(parsed)["truncated"] is False
+
+
+def test_odd_types_in_fields_cost_nothing(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        {**x("a", 100, 50), "pid": 1.5, "tid": None},
+        {**x("b", 200, 50), "name": None, "cat": 7},
+        {**x("c", 300, 50), "args": [1, {}]},
+        kernel("ncclKernel", 100, 10, **{"Collective name": {"x": 1}, "Seq": [1], "dtype": 3}),
+        x("d", 100, 5, "user_annotation", tid=["list"]),
+    )
+    assert times(stage(parsed)) == (100, 250)
+    (row,) = rows(parsed, "collectives")
+    assert (row["op"], row["group"], row["seq"], row["bytes"]) == ("ncclKernel", None, None, None)
+
+
+# -- stages --------------------------------------------------------------------------------------
+
+
+def test_the_stage_is_its_own_annotation_where_there_is_one(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path, x("before", 10, 5), annotation("update_actor", 100, 500), x("a", 700, 5)
+    )
+    row = stage(parsed)
+    assert (row["name"], row["role"], row["raw_name"]) == (
+        "actor_update",
+        "actor_update",
+        "update_actor",
+    )
+    assert times(row) == (100, 500)
+    assert (row["span_id"], row["lane_id"], row["source_id"]) == ("abc-0-0", "abc-0", "abc")
+    assert (row["tid"], row["depth"], row["domain"]) == ("4711", 0, "default")
+
+
+def test_an_engine_without_a_known_stage_is_one_stage_that_its_path_names(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        annotation("execute_context_0(0)_generation_16(16)", 100, 50),
+        x("a", 200, 50),
+        path="agent_loop_rollout_replica_0/dp0_pp0_tp0_dcp0_ep0_rank0.1771730291744166997.pt.trace.json",
+    )
+    row, inner = rows(parsed, "spans")
+    assert (row["name"], row["role"], row["raw_name"], times(row)) == (None, None, None, (100, 150))
+    assert (inner["kind"], inner["depth"], inner["parent_id"]) == ("range", 1, row["span_id"])
+
+
+def test_an_annotation_that_equals_the_role_of_the_path_is_the_stage(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        annotation("env_step", 100, 500),
+        x("a", 10, 5),
+        path="env_step/prof_rank-0_1.json",
+    )
+    assert times(stage(parsed)) == (100, 500)
+
+
+def test_a_capture_of_a_whole_step_is_split_into_its_stages(tmp_path: Path) -> None:  # [33]
+    name = (
+        "actor-rollout-ref_train_step1_rank0-of-16_tp0-pp0-dp0_pid10256_20260814122731089.json.gz"
+    )
+    parsed = parse(
+        tmp_path,
+        annotation("actor_compute_log_prob", 100, 200),
+        annotation("ref_compute_log_prob", 300, 100),
+        annotation("actor_update", 500, 400),
+        annotation("mini_batch0", 510, 380),
+        annotation("micro_batch0", 520, 100),
+        kernel("gemm", 150, 20),
+        kernel("gemm", 550, 40),
+        path=name,
+    )
+    assert [(row["name"], row["role"], times(row)) for row in stages(parsed)] == [
+        ("actor_compute_log_prob", "actor_compute_log_prob", (100, 200)),
+        ("ref_compute_log_prob", "ref_compute_log_prob", (300, 100)),
+        ("actor_update", "actor_update", (500, 400)),
+    ]
+    mini, micro = rows(parsed, "spans")[3:]
+    assert (mini["mini_batch"], mini["role"], mini["parent_id"]) == (0, "actor_update", "abc-0-2")
+    assert (micro["mini_batch"], micro["micro_batch"]) == (0, 0)
+    assert micro["parent_id"] == mini["span_id"]
+    # Each stage with device data has its own breakdown; the one in between had none.
+    assert [(row["span_id"], row["computing_ns"]) for row in rows(parsed, "breakdown")] == [
+        ("abc-0-0", 20_000),
+        ("abc-0-2", 40_000),
+    ]
+    assert [(row["span_id"], row["total_ns"]) for row in rows(parsed, "ops")] == [
+        ("abc-0-0", 20_000),
+        ("abc-0-2", 40_000),
+    ]
+
+
+def test_the_depth_of_ranges_is_an_option(tmp_path: Path) -> None:
+    events = (annotation("update_actor", 100, 500), annotation("forward", 110, 50))
+    assert len(rows(parse(tmp_path, *events, depth=1), "spans")) == 2
+    assert len(rows(parse(tmp_path, *events, depth=0), "spans")) == 1
+
+
+def test_several_captures_of_one_role_and_rank_are_several_sources(tmp_path: Path) -> None:  # [32]
+    for number, start in enumerate((100, 90_000)):
+        write(
+            tmp_path,
+            f"actor_update/prof_rank-0_0318{number}.json.gz",
+            {"distributedInfo": {"rank": 0}, "traceEvents": [x("a", start, 50)]},
+        )
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.gz"))
+    assert [times(stage(parse_file(tmp_path, path))) for path in found] == [(100, 50), (90_000, 50)]
+
+
+# -- what the device did -------------------------------------------------------------------------
+
+
+def test_the_time_of_a_stage_is_divided_exactly(tmp_path: Path) -> None:
+    # GIVEN a stage of 1,000 µs in which the device computes 100-300 on two streams, communicates
+    # 250-400, copies 380-450, and waits for the rest; and work before and after the stage
+    parsed = parse(
+        tmp_path,
+        annotation("update_actor", 50, 1_000),
+        kernel("gemm", 100, 150),
+        kernel("gelu", 200, 100),
+        kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 250, 150),
+        kernel("Memcpy DtoD", 380, 40, "gpu_memcpy"),
+        kernel("Memset (Device)", 420, 30, "gpu_memset"),
+        kernel("gemm", 10, 80),
+        kernel("gemm", 1_000, 500),
+    )
+    # THEN the parts are cut at its edges (10-90 to 50-90, 1000-1500 to 1000-1050) and add up
+    (row,) = rows(parsed, "breakdown")
+    assert row == {
+        "span_id": "abc-0-0",
+        "lane_id": "abc-0",
+        "role": None,
+        "rank_id": None,
+        "replica": None,
+        "step": None,
+        "window_ns": 1_000_000,
+        "device_start_ns": (NOW_US + 50) * 1000,
+        "device_end_ns": (NOW_US + 1_050) * 1000,
+        "computing_ns": (200 + 40 + 50) * 1000,
+        "communication_ns": 150_000,
+        "overlapped_ns": 50_000,
+        "memory_ns": 50_000,
+        "free_ns": (1_000 - 40 - 350 - 50) * 1000,
+    }
+
+
+def test_without_device_data_there_is_no_breakdown(tmp_path: Path) -> None:
+    parsed = parse(tmp_path, annotation("update_actor", 50, 1_000), x("aten::mm", 60, 40))
+    assert rows(parsed, "breakdown") == rows(parsed, "activity") == rows(parsed, "ops") == []
+
+
+@pytest.mark.parametrize(
+    ("cat", "name", "category"),
+    [
+        ("kernel", "ampere_bf16_s16816gemm", "computing"),
+        ("kernel", "ncclDevKernel_AllGather_RING_LL", "communication"),
+        ("kernel", "ncclKernel_AllReduce_RING_LL_Sum_float", "communication"),
+        ("kernel", "void nvshmemi_transfer", "communication"),
+        ("kernel", "void vllm::cross_device_reduce_1stage<__half, 2>", "communication"),
+        ("kernel", "rcclDevKernel", "communication"),
+        ("kernel", "void not_nccl_at_all", "computing"),
+        ("kernel", "Memcpy DtoD", "memory"),
+        ("kernel", "hipMemset", "memory"),
+        ("Kernel", "gemmk1_kernel", "computing"),
+        ("Memcpy", "Memcpy HtoD (Pageable -> Device)", "memory"),
+        ("Memset", "Memset", "memory"),
+        ("gpu_memcpy", "CopyDeviceToDevice", "memory"),
+        ("mtia_ccp_events", "pe_exe", "computing"),
+        ("mtia_ccp_events", "dma_request", "memory"),
+        ("collective_comm", "xccl::allreduce", "communication"),
+    ],
+)
+def test_device_events_have_a_class(tmp_path: Path, cat: str, name: str, category: str) -> None:
+    parsed = parse(tmp_path, x("a", 10, 100), kernel(name, 20, 30, cat))
+    (row,) = rows(parsed, "ops")
+    assert (row["category"], row["name"], row["total_ns"]) == (category, name, 30_000)
+    (interval,) = rows(parsed, "activity")
+    assert (interval["category"], interval["duration_ns"]) == (category, 30_000)
+    (breakdown,) = rows(parsed, "breakdown")
+    assert breakdown[f"{category}_ns"] == 30_000
+
+
+@pytest.mark.parametrize(
+    ("cat", "name"),
+    [
+        ("mtia_ccp_events", "event_wait"),
+        ("mtia_ccp_events", "event_record"),
+        ("cuda_sync", "Stream Wait Event"),
+        ("cuda_runtime", "cudaLaunchKernel"),
+        ("mtia_runtime", "runFunction"),
+        ("hpu_op", "aten::add"),
+        ("python_function", "nccl.py(1): run"),
+        ("overhead", "Activity Buffer Request"),
+    ],
+)
+def test_waiting_and_the_host_are_no_device_time(tmp_path: Path, cat: str, name: str) -> None:
+    parsed = parse(tmp_path, x("a", 10, 100), kernel(name, 20, 30, cat))
+    assert rows(parsed, "breakdown") == rows(parsed, "ops") == []
+
+
+def test_a_kernel_of_any_name_communicates_when_it_names_its_collective(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        x("a", 10, 100),
+        kernel("my_kernel", 20, 30, **{"Collective name": "allreduce"}),
+        kernel("my_kernel", 60, 5),
+    )
+    assert [(row["category"], row["name"], row["total_ns"]) for row in rows(parsed, "ops")] == [
+        ("computing", "my_kernel", 5_000),
+        ("communication", "my_kernel", 30_000),
+    ]
+
+
+def test_the_busiest_device_is_the_captures_own_and_others_are_counted(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        x("a", 10, 1_000),
+        kernel("stray", 20, 30, pid=0),
+        kernel("gemm", 100, 200, pid=3),
+        kernel("gemm", 400, 100, pid=3),
+    )
+    (row,) = rows(parsed, "breakdown")
+    assert (lane(parsed)["device"], row["computing_ns"]) == (3, 300_000)
+    assert [row["name"] for row in rows(parsed, "ops")] == ["gemm"]
+    assert parsed.problems.count("other_devices") == 1
+
+
+def test_activity_is_united_per_category(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        kernel("a", 10, 20),
+        kernel("b", 25, 15),
+        kernel("c", 50, 10),
+        kernel("nccl", 12, 5),
+    )
+    assert [
+        (row["category"], times(row), row["joined_gap_ns"], row["lane_id"])
+        for row in rows(parsed, "activity")
+    ] == [
+        ("computing", (10, 30), 0, "abc-0"),
+        ("computing", (50, 10), 0, "abc-0"),
+        ("communication", (12, 5), 0, "abc-0"),
+    ]
+
+
+# -- collectives ---------------------------------------------------------------------------------
+
+ARGS: dict[str, object] = {
+    "Collective name": "allreduce",
+    "In msg nelems": 6_637_568,
+    "dtype": "Float",
+    "Process Group Name": "1",
+    "Process Group Description": "mesh_dp",
+    "Seq": 42,
+}
+
+
+def test_a_collective_says_who_took_part_and_how_much(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        annotation("update_actor", 100, 500),
+        kernel("ncclDevKernel_AllReduce", 150, 40, **ARGS),
+        kernel("ncclDevKernel_AllReduce", 700, 40, **{**ARGS, "Seq": 43, "dtype": "BFloat16"}),
+    )
+    first, second = rows(parsed, "collectives")
+    assert first == {
+        "lane_id": "abc-0",
+        "span_id": "abc-0-0",
+        "group": "mesh_dp (1)",
+        "op": "allreduce",
+        "seq": 42,
+        "start_ns": (NOW_US + 150) * 1000,
+        "duration_ns": 40_000,
+        "bytes": 6_637_568 * 4,
+    }
+    assert (second["seq"], second["span_id"], second["bytes"]) == (43, None, 6_637_568 * 2)
+
+
+@pytest.mark.parametrize(
+    ("changed", "column", "expected"),
+    [
+        ({"Process Group Description": "undefined"}, "group", "1"),
+        ({"Process Group Name": None}, "group", "mesh_dp"),
+        ({"Process Group Name": 7}, "group", "mesh_dp (7)"),
+        ({"dtype": "Float8_e4m3fn"}, "bytes", 6_637_568),
+        ({"dtype": "Quaternion"}, "bytes", None),
+        ({"In msg nelems": "10"}, "bytes", 40),
+        ({"In msg nelems": -1}, "bytes", None),
+        ({"In msg nelems": 2**63 - 1}, "bytes", None),
+        ({"Seq": 18_446_744_073_709_551_615}, "seq", None),
+        ({"Seq": None}, "seq", None),
+    ],
+)
+def test_odd_arguments_of_a_collective(
+    tmp_path: Path, changed: dict[str, object], column: str, expected: object
+) -> None:
+    parsed = parse(tmp_path, kernel("ncclDevKernel", 150, 40, **{**ARGS, **changed}))
+    (row,) = rows(parsed, "collectives")
+    assert row[column] == expected
+
+
+def test_gloo_works_on_the_host_and_nccl_ranges_there_are_only_launches(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        annotation("update_actor", 100, 500),
+        annotation("gloo:all_reduce", 150, 80, tid=9),
+        annotation("nccl:all_reduce", 150, 2),
+    )
+    (row,) = rows(parsed, "collectives")
+    assert (row["op"], row["duration_ns"], row["span_id"]) == ("all_reduce", 80_000, "abc-0-0")
+    assert (row["group"], row["seq"], row["bytes"]) == (None, None, None)
+    assert len(rows(parsed, "spans")) == 1
+
+
+# -- the job -------------------------------------------------------------------------------------
+
+
+def test_a_parse_job_imports_neither_pandas_nor_torch(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        annotation("update_actor", 100, 500),
+        kernel("ncclDevKernel", 150, 40, **ARGS),
+        kernel("gemm", 150, 40),
+    )
+    assert all(rows(parsed, name) for name in PARSER.tables)
+    program = (
+        "import sys\nfrom pathlib import Path\n"
+        "from rl_insight import tables\n"
+        "from rl_insight.parsers import PARSERS, Source\n"
+        "root, path = Path(sys.argv[1]), sys.argv[2]\n"
+        "parsed = PARSERS.get('torch').parse(Source('abc', path, root, (path,)), {})\n"
+        "for name, table in parsed.tables.items():\n"
+        "    tables.write(root / f'{name}.parquet', table)\n"
+        "print(sorted({'pandas', 'torch'} & set(sys.modules)), len(parsed.tables))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path), PATH],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[] 6"
+    for name, table in parsed.tables.items():
+        assert tables.read(tmp_path / f"{name}.parquet").to_pylist() == table.to_pylist()
