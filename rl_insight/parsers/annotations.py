@@ -4,14 +4,15 @@ Neutral to profilers: torch's `record_function`, mstx and NVTX ranges all are an
 """
 
 import re
+from array import array
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
-import msgspec
+import numpy as np
 
 from rl_insight.data import roles
 
-_LONGEST_NAME = 500
+_LONGEST_LABEL = 500
 
 # What says nothing about the work. Collectives have a table of their own.
 _NOISE = re.compile(
@@ -23,24 +24,14 @@ _NOISE = re.compile(
 _BATCH = re.compile(r"(mini|micro)[_-]?batch[_-]?([0-9]{1,9})", re.IGNORECASE)
 
 
-class Annotation(msgspec.Struct, gc=False, frozen=True):
+class Annotation(NamedTuple):
     """A named stretch [start_ns, end_ns) of the thread `tid`."""
 
     start_ns: int
     end_ns: int
     name: str
-    tid: str = ""
-    domain: str = "default"
-
-    @property
-    def duration_ns(self) -> int:
-        """Its length."""
-        return self.end_ns - self.start_ns
-
-
-def is_noise(name: str) -> bool:
-    """Whether an annotation of that name is no range that a person would look for."""
-    return _NOISE.match(name) is not None
+    tid: str
+    domain: str
 
 
 def batch_of(name: str) -> tuple[int | None, int | None]:
@@ -53,38 +44,63 @@ def batch_of(name: str) -> tuple[int | None, int | None]:
 
 
 class Annotations:
-    """Collects annotations, never more than twice `most`: stages, batches and the longest stay."""
+    """Collects annotations, never more than twice `most`: stages, batches and the longest stay.
+
+    28 bytes are kept of each. Iterating gives them by start, of equal starts the longest first: an
+    outer one before those inside.
+    """
 
     def __init__(self, most: int = 50_000) -> None:
         self._most: Final = most
-        self._all: list[Annotation] = []
-        # Name as it comes -> name to keep, None for noise.
-        self._names: dict[str, str | None] = {}
+        self._starts = array("q")
+        self._ends = array("q")
+        self._names = array("i")
+        self._tids = array("i")
+        self._domains = array("i")
+        self._labels: dict[str, int] = {}
         self.left_out = 0
 
     def add(self, start_ns: int, end_ns: int, name: str, tid: str, domain: str = "default") -> None:
         """Take one; what has no length or is noise is passed over."""
-        if name not in self._names:
-            self._names[name] = None if is_noise(name) else name[:_LONGEST_NAME]
-        kept = self._names[name]
-        if kept is None or end_ns <= start_ns:
+        if end_ns <= start_ns or _NOISE.match(name):
             return
-        self._all.append(Annotation(start_ns, end_ns, kept, tid, domain))
-        if len(self._all) > 2 * self._most:
+        self._starts.append(start_ns)
+        self._ends.append(end_ns)
+        for codes, label in ((self._names, name), (self._tids, tid), (self._domains, domain)):
+            codes.append(self._labels.setdefault(label[:_LONGEST_LABEL], len(self._labels)))
+        if len(self._starts) > 2 * self._most:
             self._thin()
 
-    def __iter__(self) -> Iterator[Annotation]:
-        return iter(self._all)
-
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._starts)
+
+    def __iter__(self) -> Iterator[Annotation]:
+        starts, ends = np.array(self._starts), np.array(self._ends)
+        labels = list(self._labels)
+        for at in np.lexsort((-ends, starts)).tolist():
+            yield Annotation(
+                self._starts[at],
+                self._ends[at],
+                labels[self._names[at]],
+                labels[self._tids[at]],
+                labels[self._domains[at]],
+            )
 
     def _thin(self) -> None:
         # A range is never longer than the one around it: so none loses what it lies in.
-        self._all.sort(key=lambda one: (not _is_wanted(one.name), -one.duration_ns))
-        self.left_out += len(self._all) - self._most
-        del self._all[self._most :]
-        self._names.clear()
+        wanted = np.array([_is_wanted(label) for label in self._labels])[np.array(self._names)]
+        lengths = np.array(self._ends) - np.array(self._starts)
+        kept = np.sort(np.lexsort((-lengths, ~wanted))[: self._most]).tolist()
+        self.left_out += len(self) - len(kept)
+        labels = list(self._labels)
+        self._labels = {}
+        for codes in (self._names, self._tids, self._domains):
+            codes[:] = array(
+                "i",
+                [self._labels.setdefault(labels[codes[at]], len(self._labels)) for at in kept],
+            )
+        for times in (self._starts, self._ends):
+            times[:] = array("q", [times[at] for at in kept])
 
 
 def _is_wanted(name: str) -> bool:

@@ -22,8 +22,8 @@ Codes = npt.NDArray[np.uint16]
 
 # 3 million events take 42 MB.
 _MOST_EVENTS = 3_000_000
-# Events that are sorted and united at a time: 12 MB of working memory.
-_PIECE = 131_072
+# Events that are sorted and united at a time: some 6 MB of working memory.
+_PIECE = 65_536
 _SAMPLING = 64
 # Stretches of time per capture over which operations are summed, once there are too many events.
 _STRETCHES = 4_096

@@ -4,11 +4,11 @@ Neutral to profilers. A capture of one stage gives one span, a capture of a whol
 call of each stage inside.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rl_insight.data import roles
-from rl_insight.parsers.annotations import Annotation, batch_of
+from rl_insight.parsers.annotations import Annotation, Annotations, batch_of
 from rl_insight.problems import Problems
 
 MOST_SPANS = 20_000
@@ -62,7 +62,7 @@ class _Open:
 
 
 def find_spans(
-    annotations: Iterable[Annotation], capture: Capture, range_depth: int, problems: Problems
+    annotations: Annotations, capture: Capture, range_depth: int, problems: Problems
 ) -> list[Span]:
     """The stage spans of `capture`, in order of start, then the range spans below them.
 
@@ -71,36 +71,32 @@ def find_spans(
     are kept `range_depth` levels deep; mini- and micro-batches at any depth, unless it is 0. What
     exceeds MOST_SPANS is left out, deepest and shortest first, and counted in `problems`.
     """
-    ordered = sorted(annotations, key=lambda one: (one.start_ns, -one.end_ns))
-    chosen = _outermost(ordered, capture.role)
-    if chosen:
-        spans = [_stage(one, role, capture) for one, role in chosen]
-        root = None
-    else:
-        whole = Span("stage", 0, capture.first_ns, capture.last_ns, truncated=capture.cut_short)
-        spans = [whole]
+    stages = _outermost(annotations, capture)
+    spans = list(stages.values())
+    root = None
+    if not spans:
+        spans = [Span("stage", 0, capture.first_ns, capture.last_ns, truncated=capture.cut_short)]
         root = _Open(capture.last_ns, "", 0, 0, 0)
     if range_depth > 0:
-        _add_ranges(spans, ordered, [one for one, _ in chosen], root, range_depth, capture)
+        numbers = {order: index for index, order in enumerate(stages)}
+        _add_ranges(spans, annotations, numbers, root, range_depth, capture)
     return _limited(spans, problems)
 
 
-def _outermost(
-    ordered: Sequence[Annotation], path_role: str | None
-) -> list[tuple[Annotation, str]]:
-    """The annotations that are stages, each with its canonical role."""
+def _outermost(annotations: Annotations, capture: Capture) -> dict[int, Span]:
+    """The stages, by the number of their annotation in its order."""
     named: dict[str, str | None] = {}
-    found: list[tuple[Annotation, str]] = []
+    found: dict[int, Span] = {}
     reach: dict[object, int] = {}
-    for one in ordered:
+    for order, one in enumerate(annotations):
         if one.name not in named:
-            named[one.name] = _stage_name(one.name, path_role)
+            named[one.name] = _stage_name(one.name, capture.role)
         role = named[one.name]
         # Inside another stage of its thread, or inside the same stage of another thread.
         inside = max(reach.get(one.tid, one.start_ns), reach.get((role,), one.start_ns))
         if role is None or one.end_ns <= inside:
             continue
-        found.append((one, role))
+        found[order] = _stage(one, role, capture)
         for key in (one.tid, (role,)):
             reach[key] = max(reach.get(key, one.end_ns), one.end_ns)
     return found
@@ -135,22 +131,24 @@ def _is_cut(one: Annotation, capture: Capture) -> bool:
 
 def _add_ranges(
     spans: list[Span],
-    ordered: Sequence[Annotation],
-    stages: Sequence[Annotation],
+    annotations: Annotations,
+    stages: Mapping[int, int],
     root: _Open | None,
     range_depth: int,
     capture: Capture,
 ) -> None:
-    """Append the ranges that lie in a stage; nesting is by thread."""
-    stage_of = {id(one): index for index, one in enumerate(stages)}
+    """Append the ranges that lie in a stage, or in `root`; nesting is by thread.
+
+    `stages` gives the index in `spans` by the number of the annotation in its order.
+    """
     threads: dict[str, list[_Open]] = {}
-    for one in ordered:
+    for order, one in enumerate(annotations):
         around = threads.setdefault(one.tid, [])
         while around and one.end_ns > around[-1].end_ns:
             around.pop()
         while around and one.start_ns >= around[-1].end_ns:
             around.pop()
-        stage = stage_of.get(id(one))
+        stage = stages.get(order)
         if stage is not None:
             around.append(_Open(one.end_ns, spans[stage].name or "", 0, stage, 0))
             continue

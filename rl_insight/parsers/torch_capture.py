@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from rl_insight.intervals import IntArray
 from rl_insight.parsers.annotations import Annotations
+from rl_insight.parsers.collectives import count_of
 from rl_insight.parsers.extent import DOUBTFUL_NS, LONGEST_NS, Bounds, Extent
 from rl_insight.parsers.torch_devices import TorchDevices, call_of
 from rl_insight.parsers.torch_events import (
@@ -164,8 +165,9 @@ def _columns(timed: Sequence[TorchEvent]) -> tuple[Kinds, IntArray, IntArray]:
 def _process(events: Iterable[TorchEvent]) -> int | None:
     """The process that wrote the capture: its host events carry it."""
     for event in events:
-        if isinstance(event.pid, int) and not isinstance(event.pid, bool) and event.pid > 0:
-            return event.pid
+        pid = count_of(event.pid)
+        if pid:
+            return pid
     return None
 
 

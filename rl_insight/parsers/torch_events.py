@@ -78,8 +78,14 @@ _KINDS: dict[Scalar, int] = {
 }
 
 
+_MOST_CATEGORIES = 1_000
+
+
 class _Kinds(dict[Scalar, int]):
     def __missing__(self, category: Scalar) -> int:
+        # Kept, since a call costs ten times a look-up; a hostile file has categories without end.
+        if len(self) < _MOST_CATEGORIES:
+            self[category] = HOST
         return HOST
 
 
