@@ -78,17 +78,19 @@ def overlap(one: Intervals, other: Intervals) -> int:
     return one.total + other.total - merged(one, other).total
 
 
-def join(intervals: Intervals, most: int) -> tuple[Intervals, int]:
+def join(intervals: Intervals, most: int, closer_than: int = 0) -> tuple[Intervals, int]:
     """At most `most` (>= 1) intervals, by joining the nearest neighbours, and the gap.
 
-    Neighbours closer than the gap were joined, all others were not; it is 0 when `intervals` were
-    few enough as they are.
+    Neighbours closer than the gap were joined, all others were not. It is `closer_than` when that
+    leaves few enough.
     """
-    surplus = len(intervals) - most
-    if surplus <= 0:
-        return intervals, 0
     gaps = intervals.starts[1:] - intervals.ends[:-1]
-    gap = int(np.partition(gaps, surplus - 1)[surplus - 1]) + 1
+    gap = closer_than
+    surplus = len(intervals) - most
+    if surplus > 0:
+        gap = max(gap, int(np.partition(gaps, surplus - 1)[surplus - 1]) + 1)
+    if gap == 0 or not len(intervals):
+        return intervals, gap
     opens = np.flatnonzero(gaps >= gap) + 1
     return (
         Intervals(
@@ -126,6 +128,5 @@ class Joiner:
         return (self._parts[0] if self._parts else EMPTY), self._gap
 
     def _shrink(self) -> None:
-        joined, gap = join(merged(*self._parts), self._most)
+        joined, self._gap = join(merged(*self._parts), self._most, self._gap)
         self._parts, self._count = [joined], len(joined)
-        self._gap = max(self._gap, gap)

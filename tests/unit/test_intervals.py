@@ -56,6 +56,12 @@ def test_few_intervals_are_left_as_they_are_with_a_gap_of_zero() -> None:
     assert join(busy, 2) == (busy, 0)
 
 
+def test_a_gap_may_be_asked_for() -> None:
+    busy = make((0, 10), (12, 20), (25, 30))
+    joined, gap = join(busy, 3, closer_than=3)
+    assert (pairs_of(joined), gap) == ([(0, 20), (25, 30)], 3)
+
+
 def test_equal_gaps_are_closed_alike() -> None:
     busy = make((0, 1), (3, 4), (6, 7), (9, 10))
     joined, gap = join(busy, 3)
