@@ -27,31 +27,40 @@ def bars(
     row: float,
     width: int,
     gap: int,
-    ranges: bool,
+    room_for_ranges: float,
 ) -> dict[str, list[Bar]]:
     """Bars by colour; stages come before the ranges that lie on them.
 
     `tops` gives the upper edge of the row of each lane that is drawn, `row` the height of a plain
-    row, `width` that of the plot: all in pixels, as is the `gap` between neighbours.
+    row, `width` that of the plot: all in pixels, as is the `gap` between neighbours. Ranges are
+    drawn in stages that usually have `room_for_ranges` pixels; in narrower ones they are a smear.
     """
     cell_ns = max(timeline.extent_ns, 1) / width
+    roomy = _roomy(timeline, layout, room_for_ranges * cell_ns)
     start = timeline.spans.start_ns[layout.order]
     end = start + timeline.spans.duration_ns[layout.order]
     found: dict[str, list[Bar]] = {}
     for line in sorted(layout.lines, key=lambda line: line.level):
-        if line.lane not in tops or (line.level and not ranges):
+        if line.lane not in tops:
             continue
         units = layout.rows[line.lane].height
         upper, lower = line.extent(units)
         top = tops[line.lane] + round(upper * units * row)
         bottom = max(tops[line.lane] + round(lower * units * row), top + 1)
-        part = slice(line.first, line.last)
-        paint, colours = _paint(timeline, layout, layout.order[part], line.level)
-        for mark in marks(start[part].tolist(), end[part].tolist(), paint, cell_ns, gap):
+        places = np.arange(line.first, line.last)
+        places = places[roomy[layout.order[places]]]
+        paint, colours = _paint(timeline, layout, layout.order[places], line.level)
+        for mark in marks(start[places].tolist(), end[places].tolist(), paint, cell_ns, gap):
             right = min(mark.right, width)
             left = min(mark.left, right - 1)
             found.setdefault(colours[mark.paint], []).append(Bar(left, right, top, bottom))
     return found
+
+
+def _roomy(timeline: Timeline, layout: Layout, least_ns: float) -> np.ndarray:
+    """Stages, and the ranges in stages that usually take at least `least_ns`."""
+    typical = np.array(layout.typical_ns)[layout.stage_of]
+    return np.asarray((timeline.spans.depth == 0) | (typical >= least_ns), dtype=bool)
 
 
 def _paint(

@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 import matplotlib
+import numpy as np
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
-from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 
 INK, SOFT, ALARM = "#1a1a1a", "#595959", "#9c1c1c"
 
@@ -25,6 +27,8 @@ _FALLBACK_FONTS = (
     *("Noto Sans CJK SC", "Noto Serif CJK SC", "Source Han Sans SC", "WenQuanYi Micro Hei"),
     *("WenQuanYi Zen Hei", "Microsoft YaHei", "PingFang SC", "SimHei", "Droid Sans Fallback"),
 )
+
+_AROUND = (Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY)
 
 Box = tuple[float, float, float, float]
 
@@ -100,30 +104,28 @@ class Paper:
             fontweight="bold" if bold else "normal",
             rotation=rotation,
             parse_math=False,
+            zorder=5,
         )
 
     def boxes(self, boxes: Sequence[Box], colour: str, above: float = 1) -> None:
         """Fill boxes (left, top, right, bottom), crisp; higher `above` lies on top."""
-        corners = [
-            ((left, top), (right, top), (right, bottom), (left, bottom))
-            for left, top, right, bottom in boxes
-        ]
-        self._axes.add_collection(
-            PolyCollection(
-                corners, facecolors=colour, linewidths=0, antialiased=False, zorder=above
-            ),
-            autolim=False,
+        if not len(boxes):
+            return
+        left, top, right, bottom = np.asarray(boxes, dtype=float).T
+        corners = np.stack(
+            [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]]
+        )
+        # One path for all: a collection would cost as much per box as for the whole picture.
+        path = Path(
+            corners.transpose(2, 0, 1).reshape(-1, 2),
+            np.tile(_AROUND, len(boxes)),
+        )
+        self._axes.add_artist(
+            PathPatch(path, facecolor=colour, linewidth=0, antialiased=False, zorder=above)
         )
 
-    def line(self, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
-        """A dashed line one design pixel wide, over the bars."""
-        self._axes.add_line(
-            Line2D(
-                (start[0], end[0]),
-                (start[1], end[1]),
-                color=colour,
-                linewidth=0.6,
-                linestyle=(0, (4, 3)),
-                zorder=4,
-            )
-        )
+    def dashes(self, x: float, top: float, bottom: float, colour: str) -> None:
+        """An upright dashed line, under the bars."""
+        line = Line2D((x, x), (top, bottom), color=colour, linewidth=0.7, zorder=1)
+        line.set_linestyle((0, (4, 3)))
+        self._axes.add_line(line)

@@ -31,10 +31,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """An order of the lanes from top to bottom; `band` alternates 0 and 1 between groups."""
+    """An order of the lanes from top to bottom, and for each the number of its group, from 0."""
 
     lanes: tuple[int, ...]
-    band: tuple[int, ...]
+    group: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ class Layout:
 
     `rows` is indexed by lane. `order` holds positions of spans line by line, in time order inside
     a line. `stages` is in order of first start; `stage_of` gives per span its index there.
-    `tone_of` gives per name the tone of a range of that name.
+    `typical_ns` gives per stage the median duration of its spans, by which all of a stage are
+    drawn with or without the ranges inside. `tone_of` gives per name the tone of such a range.
     """
 
     rows: tuple[Row, ...]
@@ -71,6 +72,7 @@ class Layout:
     order: np.ndarray
     stages: tuple[Stage, ...]
     stage_of: np.ndarray
+    typical_ns: tuple[int, ...]
     tone_of: tuple[int, ...]
     steps: tuple[StepMark, ...]
 
@@ -92,6 +94,7 @@ def arrange(timeline: Timeline) -> Layout:
         order=order,
         stages=stages,
         stage_of=stage_of,
+        typical_ns=_typical(spans, stage_of, len(stages)),
         tone_of=_tones(timeline.names, spans),
         steps=_step_marks(spans),
     )
@@ -116,11 +119,11 @@ def _sorting(
     lanes: list[Lane], key: Callable[[Lane], object], group: Callable[[Lane], object]
 ) -> Sorting:
     order = sorted(range(len(lanes)), key=lambda lane: key(lanes[lane]))  # type: ignore[arg-type,return-value]
-    band: list[int] = []
+    numbers: list[int] = []
     for place, lane in enumerate(order):
         changed = place > 0 and group(lanes[lane]) != group(lanes[order[place - 1]])
-        band.append(band[-1] ^ changed if band else 0)
-    return Sorting(tuple(order), tuple(band))
+        numbers.append(numbers[-1] + changed if numbers else 0)
+    return Sorting(tuple(order), tuple(numbers))
 
 
 _Number = tuple[bool, int]
@@ -170,6 +173,14 @@ def _stages(timeline: Timeline) -> tuple[tuple[Stage, ...], np.ndarray]:
         for name in names
     )
     return legend, place[inverse]
+
+
+def _typical(spans: Spans, stage_of: np.ndarray, stages: int) -> tuple[int, ...]:
+    """The median duration of each stage; 0 for one that has only ranges."""
+    durations = (
+        spans.duration_ns[(stage_of == stage) & (spans.depth == 0)] for stage in range(stages)
+    )
+    return tuple(int(np.median(found)) if len(found) else 0 for found in durations)
 
 
 def _tones(names: list[str], spans: Spans) -> tuple[int, ...]:

@@ -18,7 +18,8 @@ DEEPEST_LEVEL = 3
 
 _ROW_MARGIN = 0.1
 _TRACK_GAP = 0.06
-_HEAD = 0.44
+# Of a stage's bar, what stays free above the ranges inside it.
+HEAD = 0.44
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class Line:
             return top, bottom
         # A stage's head stays free above its ranges, and a thin sill of it below them.
         inner = bottom - top
-        level_height = inner * (1 - _HEAD - 0.07) / self.levels
-        level_top = top + inner * _HEAD + (self.level - 1) * level_height
+        level_height = inner * (1 - HEAD - 0.07) / self.levels
+        level_top = top + inner * HEAD + (self.level - 1) * level_height
         part_height = level_height * 0.92 / self.parts
         return level_top + self.part * part_height, level_top + (self.part + 1) * part_height
 

@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import jinja2
-import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
@@ -94,6 +93,7 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
             {"name": stage.name, "colour": stage.colour, "ink": stage.ink, "tones": stage.tones}
             for stage in layout.stages
         ],
+        "typical": layout.typical_ns,
         "steps": [[mark.step, mark.start_ns] for mark in layout.steps],
         "spans": {
             "start": spans.start_ns[order].tolist(),
@@ -104,7 +104,6 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
             "capture": [spans.capture[position] for position in order],
             "mini_batch": [spans.mini_batch[position] for position in order],
             "micro_batch": [spans.micro_batch[position] for position in order],
-            "inside": _inside(timeline, layout),
             "truncated": [place for place, at in enumerate(order) if spans.truncated[at]],
         },
         "breakdown": {
@@ -116,20 +115,7 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
 
 
 def _sorting(sorting: Sorting) -> Json:
-    return {"lanes": sorting.lanes, "band": sorting.band}
-
-
-def _inside(timeline: Timeline, layout: Layout) -> list[int] | None:
-    """Per span the place of the stage span that it lies in, -1 for stages; None without ranges."""
-    spans, order = timeline.spans, layout.order
-    if not (spans.depth > 0).any():
-        return None
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    ranges = (spans.depth > 0) & (spans.root >= 0)
-    inside = np.where(ranges, place[spans.root], -1)
-    found: list[int] = inside[order].tolist()
-    return found
+    return {"lanes": sorting.lanes, "group": sorting.group}
 
 
 def _lines(layout: Layout) -> list[list[float]]:

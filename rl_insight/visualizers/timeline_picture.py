@@ -4,12 +4,14 @@
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words
 from rl_insight.visualizers.labels import shorten
 from rl_insight.visualizers.timeline_bars import bars
 from rl_insight.visualizers.timeline_ink import ALARM, INK, SOFT, Box, Paper, style, width_of
 from rl_insight.visualizers.timeline_layout import Layout
+from rl_insight.visualizers.timeline_lines import HEAD
 from rl_insight.visualizers.timeline_model import Timeline
 from rl_insight.visualizers.timeline_sheet import (
     AXIS,
@@ -24,8 +26,10 @@ from rl_insight.visualizers.timeline_sheet import (
 
 _GRID, _BAND, _RULE = "#e2e4e8", "#f4f5f7", "#8a8f98"
 _TITLE_POINTS, _TEXT_POINTS, _LEGEND_POINTS, _AXIS_POINTS = 14.0, 9.5, 9.0, 9.0
-# In a row of fewer design pixels ranges are a smear, and figures do not fit into bars.
-_ROW_FOR_RANGES, _ROW_FOR_FIGURES = 16, 20
+_STEP_POINTS, _FIGURE_POINTS = 8.5, 7.0
+# Design pixels: least height of a row and width of a stage that have room for ranges or figures.
+_ROW_FOR_RANGES, _STAGE_FOR_RANGES = 16, 24
+_ROW_FOR_FIGURES, _STAGE_FOR_FIGURES = 18, 52
 
 
 def picture(timeline: Timeline, width: int, scale: float) -> bytes:
@@ -47,6 +51,7 @@ def _timeline(timeline: Timeline, width: int, scale: float) -> Paper:
     heading = timeline_words.heading(timeline)
     sheet = plan(
         units=[layout.rows[lane].height for lane in order],
+        groups=layout.by_rank.group,
         width=width,
         scale=scale,
         label_width=max(width_of(label, 9.0) for label in _longest(labels)),
@@ -59,6 +64,7 @@ def _timeline(timeline: Timeline, width: int, scale: float) -> Paper:
     tops = _tops(layout, order, sheet)
     _ground(paper, timeline, layout, sheet, tops)
     _bars(paper, timeline, layout, sheet, tops)
+    _figures(paper, timeline, layout, sheet, tops)
     for place, (lane, top) in enumerate(tops.items()):
         if place % sheet.label_every == 0:
             middle = sheet.top + top + layout.rows[lane].height * sheet.row / 2
@@ -115,58 +121,61 @@ def _ground(
 ) -> None:
     """What lies under the bars: bands of ranks, the grid, the time axis, and the steps."""
     right, bottom = sheet.left + sheet.plot_width, sheet.top + sheet.plot_height
-    band = dict(zip(layout.by_rank.lanes, layout.by_rank.band, strict=True))
-    bands = [
-        (
-            sheet.left,
-            sheet.top + top,
-            right,
-            sheet.top + top + round(layout.rows[lane].height * sheet.row),
-        )
-        for lane, top in tops.items()
-        if band[lane]
-    ]
+    # Bands follow each other as drawn: of a thinned picture whole ranks are missing.
+    group_of = dict(zip(layout.by_rank.lanes, layout.by_rank.group, strict=True))
+    number_of = {
+        group: number for number, group in enumerate(dict.fromkeys(map(group_of.get, tops)))
+    }
+    bands: list[Box] = []
+    for lane, top in tops.items():
+        if number_of[group_of[lane]] % 2:
+            height = round(layout.rows[lane].height * sheet.row)
+            bands.append((sheet.left, sheet.top + top, right, sheet.top + top + height))
     paper.boxes(bands, _BAND, above=0)
     hair = max(1, round(sheet.scale))
     unit = timeline_axis.unit(timeline.extent_ns)
-    ticks = timeline_axis.ticks(timeline.extent_ns, max(2, round(sheet.plot_width / sheet.px(110))))
-    grid = []
-    for time_ns, text in ticks:
+    middles = [bottom + sheet.px(14)]
+    if sheet.axis_on_top:
+        middles.append(sheet.top - sheet.px(STEPS + AXIS / 2))
+    grid: list[Box] = []
+    for time_ns, text in timeline_axis.ticks(
+        timeline.extent_ns, max(2, round(sheet.plot_width / sheet.px(110)))
+    ):
         x = sheet.left + round(time_ns * sheet.plot_width / timeline.extent_ns)
-        grid.append((x, sheet.top - sheet.px(4), x + hair, bottom + sheet.px(4)))
-        for y in (sheet.top - sheet.px(13), bottom + sheet.px(14)):
-            paper.text(x, y, text, _AXIS_POINTS, SOFT, across="center")
+        grid.append((x, sheet.top, x + hair, bottom + sheet.px(4)))
+        for middle in middles:
+            paper.text(x, middle, text, _AXIS_POINTS, SOFT, across="center")
     paper.boxes(grid, _GRID, above=0.5)
-    frame = [(sheet.left, y, right, y + hair) for y in (sheet.top - hair, bottom)]
-    paper.boxes(frame, _RULE, above=3)
-    paper.text(
-        sheet.left + sheet.plot_width / 2,
-        bottom + sheet.px(34),
-        f"Time since origin ({unit.symbol})",
-        _AXIS_POINTS,
-        SOFT,
-        across="center",
-    )
+    paper.boxes([(sheet.left, y, right, y + hair) for y in (sheet.top - hair, bottom)], _RULE)
+    title = f"Time since origin ({unit.symbol})"
+    center = sheet.left + sheet.plot_width / 2
+    paper.text(center, bottom + sheet.px(35), title, _AXIS_POINTS, SOFT, across="center")
     _steps(paper, timeline, layout, sheet)
 
 
 def _steps(paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet) -> None:
+    """A line and a label where each step begins, as many as there is room for."""
+    places = [
+        sheet.left + round(mark.start_ns * sheet.plot_width / timeline.extent_ns)
+        for mark in layout.steps
+    ]
+    crowded = any(after - before < sheet.px(24) for before, after in pairwise(places))
     free = float("-inf")
-    previous = float("-inf")
-    for mark in layout.steps:
-        x = sheet.left + round(mark.start_ns * sheet.plot_width / timeline.extent_ns)
-        if x - previous >= sheet.px(6):
-            paper.line((x, sheet.top - sheet.px(20)), (x, sheet.top + sheet.plot_height), _RULE)
-            previous = x
+    for mark, x in zip(layout.steps, places, strict=True):
         text = f"step {mark.step}"
-        if x >= free:
-            paper.text(x + sheet.px(3), sheet.top - sheet.px(AXIS + STEPS / 2 - 3), text, 8.5, INK)
-            free = x + sheet.px(width_of(text, 8.5) + 10)
+        fits = x >= free and x + sheet.px(width_of(text, _STEP_POINTS)) <= sheet.width
+        if fits or not crowded:
+            paper.dashes(x, sheet.top - sheet.px(STEPS - 4), sheet.top + sheet.plot_height, _RULE)
+        if fits:
+            middle = sheet.top - sheet.px(STEPS / 2)
+            paper.text(x + sheet.px(4), middle, text, _STEP_POINTS, INK)
+            free = x + sheet.px(width_of(text, _STEP_POINTS) + 14)
 
 
 def _bars(
     paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet, tops: Mapping[int, int]
 ) -> None:
+    tall = sheet.row >= sheet.px(_ROW_FOR_RANGES)
     found = bars(
         timeline,
         layout,
@@ -174,9 +183,9 @@ def _bars(
         sheet.row,
         sheet.plot_width,
         gap=max(1, round(sheet.scale)),
-        ranges=sheet.row >= sheet.px(_ROW_FOR_RANGES),
+        room_for_ranges=sheet.px(_STAGE_FOR_RANGES) if tall else float("inf"),
     )
-    stage_colours = {stage.colour for stage in layout.stages}
+    stages = {stage.colour for stage in layout.stages}
     for colour, rectangles in found.items():
         boxes = [
             (
@@ -187,7 +196,40 @@ def _bars(
             )
             for bar in rectangles
         ]
-        paper.boxes(boxes, colour, above=1 if colour in stage_colours else 2)
+        paper.boxes(boxes, colour, above=2 if colour in stages else 3)
+
+
+def _figures(
+    paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet, tops: Mapping[int, int]
+) -> None:
+    """Durations written into the stage bars that have room for them."""
+    if sheet.row < sheet.px(_ROW_FOR_FIGURES):
+        return
+    spans = timeline.spans
+    least_ns = sheet.px(_STAGE_FOR_FIGURES) * timeline.extent_ns / sheet.plot_width
+    for line in layout.lines:
+        if line.level or line.lane not in tops:
+            continue
+        units = layout.rows[line.lane].height
+        upper, lower = line.extent(units)
+        if line.levels:
+            lower = upper + (lower - upper) * HEAD
+        if (lower - upper) * units * sheet.row < sheet.px(_FIGURE_POINTS * 1.25):
+            continue
+        middle = sheet.top + tops[line.lane] + (upper + lower) / 2 * units * sheet.row
+        for position in layout.order[line.first : line.last].tolist():
+            duration = int(spans.duration_ns[position])
+            if duration < least_ns:
+                continue
+            center = (int(spans.start_ns[position]) + duration / 2) / timeline.extent_ns
+            paper.text(
+                sheet.left + center * sheet.plot_width,
+                middle,
+                timeline_axis.duration(duration),
+                _FIGURE_POINTS,
+                layout.stages[layout.stage_of[position]].ink,
+                across="center",
+            )
 
 
 def _nothing(timeline: Timeline, width: int, scale: float) -> Paper:

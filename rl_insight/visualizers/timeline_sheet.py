@@ -15,6 +15,7 @@ EDGE, TITLE, LINE, LEGEND_LINE, AXIS, STEPS = 16, 30, 20, 22, 26, 18
 
 # Design pixels: the row of a small and of a large timeline, and how many rows are still few.
 _ROW, _ROW_IN_COMPANY, _FEW = 30.0, 18.0, 60
+_TALL = 700
 _LEAST_ROW = 4
 _PIXELS_PER_POINT = 100 / 72
 _SMALLEST_POINTS, LABEL_POINTS = 6.0, 9.0
@@ -26,7 +27,8 @@ class Sheet:
 
     The plot's rectangle is `left`, `top`, `plot_width`, `plot_height`; `row` is the height of a
     plain row. `kept` are the places of the rows that are drawn, of which one in `label_every` has
-    its label. `note` says in words what had to be left out, or is None.
+    its label. `axis_on_top` asks for a second axis, since whoever looks at the head of a tall
+    picture does not see its foot. `note` says in words what had to be left out, or is None.
     """
 
     width: int
@@ -40,6 +42,7 @@ class Sheet:
     kept: tuple[int, ...]
     label_every: int
     label_points: float
+    axis_on_top: bool
     note: str | None
 
     def px(self, design: float) -> float:
@@ -48,25 +51,28 @@ class Sheet:
 
 
 def plan(
-    units: Sequence[float], width: int, scale: float, label_width: float, legend_lines: int
+    units: Sequence[float],
+    groups: Sequence[int],
+    width: int,
+    scale: float,
+    label_width: float,
+    legend_lines: int,
 ) -> Sheet:
     """The sheet for rows of `units` plain rows' height each, from top to bottom.
 
-    `width` and `label_width` are in design pixels.
+    `groups` numbers the rows' ranks from 0, ascending. `width` and `label_width` are in design
+    pixels.
     """
-    head = EDGE + TITLE + LINE + legend_lines * LEGEND_LINE + AXIS + STEPS
+    total = sum(units)
+    wanted = min(max(_ROW * _FEW / total, _ROW_IN_COMPANY), _ROW)
+    axis_on_top = wanted * total > _TALL
+    head = EDGE + TITLE + LINE + legend_lines * LEGEND_LINE + STEPS + (AXIS if axis_on_top else 4)
     foot = AXIS + LINE + EDGE
     # Twice a pixel of margin, since the parts of the sheet are rounded on their own.
     room = MOST_HEIGHT - ceil((head + foot) * scale) - 2
-    total = sum(units)
-    wanted = min(max(_ROW * _FEW / total, _ROW_IN_COMPANY), _ROW) * scale
     # Whole pixels: rows that differ by one would look like a pattern in the data.
-    row = max(int(min(wanted, room / total)), _LEAST_ROW)
-    thinning = max(1, ceil(total * row / room))
-    kept = tuple(range(0, len(units), thinning))
-    while sum(units[place] for place in kept) * row > room:
-        thinning += 1
-        kept = tuple(range(0, len(units), thinning))
+    row = max(int(min(wanted * scale, room / total)), _LEAST_ROW)
+    kept = _thinned(units, groups, room / row)
     points = min(max(row / scale * 0.62 / _PIXELS_PER_POINT, _SMALLEST_POINTS), LABEL_POINTS)
     label_every = max(1, ceil(points * _PIXELS_PER_POINT * 1.1 * scale / row))
     left = round((EDGE + label_width + 8) * scale)
@@ -84,8 +90,25 @@ def plan(
         kept=kept,
         label_every=label_every,
         label_points=points,
+        axis_on_top=axis_on_top,
         note=_note(len(units), len(kept), label_every),
     )
+
+
+def _thinned(units: Sequence[float], groups: Sequence[int], room: float) -> tuple[int, ...]:
+    """Places of rows that together have at most `room` units.
+
+    Whole groups are left out at first, evenly, so that no stage disappears from all ranks.
+    """
+    kept = tuple(range(len(units)))
+    every = 1
+    while len(kept) > 1 and sum(units[place] for place in kept) > room:
+        every += 1
+        if every <= groups[-1]:
+            kept = tuple(place for place in range(len(units)) if groups[place] % every == 0)
+        else:
+            kept = kept[::2]
+    return kept
 
 
 def _note(lanes: int, kept: int, label_every: int) -> str | None:

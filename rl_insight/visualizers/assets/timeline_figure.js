@@ -6,7 +6,7 @@
   const MOST_MARKS = 12000;
   const MOST_TEXTS = 400;
   const MARGIN = { top: 24, bottom: 46, right: 46 };
-  // Ranges are drawn in stages of at least so many pixels; in narrower ones they are a smear.
+  // Ranges are drawn in stages that are usually so many pixels wide; narrower, they are a smear.
   const ROOM_FOR_RANGES = 24;
   const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", "Noto Sans", sans-serif';
 
@@ -18,14 +18,14 @@
 
   /** Rows from top to bottom: lanes in order, without those whose stages are all hidden. */
   function arrange(model, sorting, hidden) {
-    const { lanes, band } = model.sortings[sorting];
+    const { lanes, group } = model.sortings[sorting];
     const rows = [];
     let top = 0;
     lanes.forEach((lane, place) => {
       const shown = [...model.stagesOf[lane]].some((stage) => !hidden.has(stage));
       if (!shown) return;
       const height = model.rows[lane].height;
-      rows.push({ lane, top, height, band: band[place] });
+      rows.push({ lane, top, height, band: group[place] % 2 });
       top += height;
     });
     return { rows, total: top };
@@ -55,7 +55,7 @@
       const window = { from, to: view.to, cell, gap: GAP };
       const least = ROOM_FOR_RANGES * view.cell;
       const shown = (at) => !view.hidden.has(model.spans.stage[at]);
-      const roomy = (at) => shown(at) && (model.inside[at] < 0 || RLTimeline.length(model, model.inside[at]) >= least);
+      const roomy = (at) => shown(at) && model.typical[model.spans.stage[at]] >= least;
       const bars = [];
       for (const row of rows) {
         for (const line of model.lines[row.lane]) {
@@ -145,7 +145,7 @@
           const high = (line.bottom - line.top) * row.height * view.row;
           const part = view.ranges && line.ranges ? 0.44 : 1;
           if (high * part < 9) continue;
-          const middle = line.top + ((line.bottom - line.top) * part) / 2;
+          const middle = line.top + (line.bottom - line.top) * part * (part < 1 ? 0.56 : 0.5);
           wide.push({ at, x: (left + right) / 2 / model.unit.ns, y: row.top + middle * row.height });
           if (wide.length > MOST_TEXTS) return [];
         }

@@ -22,8 +22,7 @@ const RLTimeline = {};
       }
       return found;
     });
-    const inside = data.spans.inside || new Int8Array(start.length).fill(-1);
-    return { ...data, start, end, lines, truncated, stagesOf, inside };
+    return { ...data, start, end, lines, truncated, stagesOf };
   }
 
   /** How long a span is, in nanoseconds. */
