@@ -17,26 +17,31 @@ from rl_insight.parsers import PARSERS, Found, Parsed, Parser, Source
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.manifest import read_unit
 from rl_insight.pipeline.units import source_id
-from rl_insight.schema import SCHEMAS
+from rl_insight.schema import SCHEMAS, STATUSES
 
 _LOG = logging.getLogger(__name__)
+
+# `detail` is one sentence for a person; an error may quote what it stumbled over.
+_DETAIL_LIMIT = 1_000
 
 
 def parse_unit(unit_file: Path, root: Path, output: Path, options: Mapping[str, object]) -> None:
     """Parse the sources of `unit_file`, which lie below `root`, into the new folder `output`.
 
-    The folder appears whole or not at all.
+    `root` may be a link to the input folder. The folder appears whole or not at all.
     Raises CacheError when the unit file is damaged and PluginError when its parser is missing;
     trouble with a source becomes its row in `sources`.
     """
     name, found = read_unit(unit_file)
     parser = PARSERS.get(name)
-    results = [(one, _parse_source(parser, one, root, options)) for one in found]
-    rows = [_source_row(parser, one, root, parsed) for one, parsed in results]
-    content = {"sources": tables.from_rows(SCHEMAS["sources"], rows)}
-    for table in parser.tables:
-        parts = (parsed.tables[table] for _, parsed in results if table in parsed.tables)
-        content[table] = tables.concat(SCHEMAS[table], parts)
+    if root.is_symlink():
+        # The input folder's own name may say whose captures it holds.
+        root = root.parent / root.readlink()
+    parts = [_parse_source(parser, one, root, options) for one in found]
+    content = {
+        table: tables.concat(SCHEMAS[table], (part[table] for part in parts if table in part))
+        for table in ("sources", *parser.tables)
+    }
     write_folder(output, content)
 
 
@@ -45,42 +50,65 @@ def write_folder(folder: Path, content: Mapping[str, pa.Table]) -> None:
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    for name, table in content.items():
-        tables.write(layout.table(temporary, name), table)
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.replace(folder)
+    try:
+        for name, table in content.items():
+            tables.write(layout.table(temporary, name), table)
+        shutil.rmtree(folder, ignore_errors=True)
+        temporary.replace(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _parse_source(
     parser: Parser, found: Found, root: Path, options: Mapping[str, object]
-) -> Parsed:
+) -> Mapping[str, pa.Table]:
+    """The tables of one source, `sources` with its row among them."""
     source = Source(source_id(found.path), found.path, root, found.files)
     try:
-        return parser.parse(source, options)
+        return _tables(parser, source, parser.parse(source, options))
     except RLInsightError as error:
         _LOG.warning("%s: %s", found.path, error)
-        return Parsed("failed", detail=str(error))
+        detail = str(error)
     except OSError as error:
         _LOG.warning("%s: %s", found.path, error)
-        return Parsed("failed", detail=f"cannot be read: {error.strerror or error}")
+        detail = f"cannot be read: {error.strerror or error}"
     except MemoryError:
         # Not this source's row: the job is tried again with more memory.
         raise
     except Exception as error:
         _LOG.exception("%s", found.path)
-        return Parsed(
-            "failed", detail=f"the {parser.name} parser stumbled: {type(error).__name__}: {error}"
-        )
+        detail = f"the {parser.name} parser stumbled: {type(error).__name__}: {error}"
+    return _tables(parser, source, Parsed("failed", detail))
 
 
-def _source_row(parser: Parser, found: Found, root: Path, parsed: Parsed) -> dict[str, object]:
-    size, mtime = _size_and_mtime(found, root)
+def _tables(parser: Parser, source: Source, parsed: Parsed) -> Mapping[str, pa.Table]:
+    """What `parsed` holds, checked: what one parser does wrong must not reach the other sources."""
+    if parsed.status not in STATUSES:
+        raise ValueError(f"{parsed.status!r} is no status; there are {', '.join(STATUSES)}")
+    for name, table in parsed.tables.items():
+        if name not in parser.tables:
+            raise ValueError(f"the table {name!r} is not among those that it said it writes")
+        if not table.schema.equals(SCHEMAS[name]):
+            raise ValueError(f"the table {name!r} has not the columns of its schema")
+        if "source_id" in table.schema.names and table.num_rows:
+            owners = table["source_id"].unique()
+            if len(owners) > 1 or owners[0].as_py() != source.source_id:
+                raise ValueError(f"the table {name!r} has rows of another source")
+    row = tables.from_rows(SCHEMAS["sources"], [_source_row(parser, source, parsed)])
+    return {**parsed.tables, "sources": row}
+
+
+def _source_row(parser: Parser, source: Source, parsed: Parsed) -> dict[str, object]:
+    size, mtime = _size_and_mtime(source)
+    detail = parsed.detail
+    if detail is not None and len(detail) > _DETAIL_LIMIT:
+        detail = f"{detail[: _DETAIL_LIMIT - 1]}…"
     return {
-        "source_id": source_id(found.path),
-        "path": found.path,
+        "source_id": source.source_id,
+        "path": source.path,
         "parser": parser.name,
         "status": parsed.status,
-        "detail": parsed.detail,
+        "detail": detail,
         "problems": list(parsed.problems),
         "size_bytes": size,
         "mtime_ns": mtime,
@@ -88,9 +116,9 @@ def _source_row(parser: Parser, found: Found, root: Path, parsed: Parsed) -> dic
     }
 
 
-def _size_and_mtime(found: Found, root: Path) -> tuple[int | None, int | None]:
+def _size_and_mtime(source: Source) -> tuple[int | None, int | None]:
     try:
-        infos = [(root / file).stat() for file in found.files]
+        infos = [(source.root / file).stat() for file in source.files]
     except OSError:
         return None, None
-    return sum(info.st_size for info in infos), max(info.st_mtime_ns for info in infos)
+    return sum(info.st_size for info in infos), max((i.st_mtime_ns for i in infos), default=None)
