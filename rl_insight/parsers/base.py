@@ -1,6 +1,6 @@
 """What a parser is: it finds its inputs in a listing, and turns one input into tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -17,12 +17,15 @@ class Found:
 
     `path` names it (relative to the input root), `files` are the files that parsing reads and that
     decide whether the cache is stale. With `skip` it is not parsed, but stands in `sources` as
-    `skipped` with that sentence.
+    `skipped` with that sentence. `peek` gives what the input's own metadata tells about its
+    identity (columns of `lanes`, such as `rank_id`) as far as its first bytes show; it is called
+    only when the user chose ranks, to leave out the others without reading them.
     """
 
     path: str
     files: tuple[str, ...]
     skip: str | None = None
+    peek: Callable[[], Mapping[str, object]] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

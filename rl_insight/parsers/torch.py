@@ -25,7 +25,6 @@ class TorchParser:
 
     name = "torch"
     preset = "timeline"
-    preset = "timeline"
     cache_version = 1
     tables = ("lanes", "spans", "breakdown", "activity", "collectives", "ops")
     options = (_RANGE_DEPTH,)

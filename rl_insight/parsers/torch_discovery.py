@@ -1,20 +1,16 @@
 """Which files of an input folder are torch traces: by their names, else by their first bytes."""
 
 import re
-import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import PurePosixPath
-from typing import Final
 
 import msgspec
 
 from rl_insight.data.names import facts
 from rl_insight.data.tree import File, Tree
 from rl_insight.parsers.base import Found
-
-_HEAD: Final = 65_536
-_GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_AND_ZLIB_HEADER = 47
+from rl_insight.parsers.torch_head import HEAD, told_rank, unpacked
 
 _SUFFIXES = (".json", ".json.gz")
 _LEFTOVERS = (".json.tmp", ".json.gz.tmp")
@@ -45,7 +41,8 @@ def claims(tree: Tree) -> Iterator[Found]:
             continue
         if any(part.endswith("ascend_pt") for part in PurePosixPath(file.path).parts[:-1]):
             continue
-        yield Found(file.path, (file.path,), _why_not(tree, file))
+        peek = partial(told_rank, tree, file)
+        yield Found(file.path, (file.path,), _why_not(tree, file), peek)
 
 
 def _why_not(tree: Tree, file: File) -> str | None:
@@ -62,7 +59,7 @@ def _why_not(tree: Tree, file: File) -> str | None:
     grammar = facts(file.path).grammar
     if grammar in _TRACE_GRAMMARS or file.size_bytes == 0:
         return None
-    text, complete = _unpacked(tree.head(file.path, _HEAD), file.size_bytes)
+    text, complete = unpacked(tree.head(file.path, HEAD), file.size_bytes)
     text = text.lstrip(_BEFORE_JSON)
     if not text or any(sign in text for sign in _SIGNS):
         return None
@@ -70,17 +67,6 @@ def _why_not(tree: Tree, file: File) -> str | None:
         return _other_json(text) if complete else None
     # A name that counts ranks is a trace's: that one is broken, and parsing says how.
     return None if grammar is not None else "no trace: it begins neither with { nor with ["
-
-
-def _unpacked(head: bytes, size: int) -> tuple[bytes, bool]:
-    """The beginning of the text, and whether that is all of it; empty where nothing is certain."""
-    if not head.startswith(_GZIP_MAGIC):
-        return head, len(head) == size
-    unpacker = zlib.decompressobj(_GZIP_AND_ZLIB_HEADER)
-    try:
-        return unpacker.decompress(head, _HEAD), unpacker.eof
-    except zlib.error:
-        return b"", False
 
 
 def _other_json(text: bytes) -> str | None:

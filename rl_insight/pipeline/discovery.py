@@ -80,7 +80,7 @@ def discover(tree: Tree, names: Sequence[str], rules: UserRules, filters: Filter
                 continue
             _check(found, name, listed)
             claimed.update((found.path, *found.files))
-            reason = _filtered(found.path, rules, filters)
+            reason = _filtered(found, rules, filters)
             if reason is None:
                 result.found.setdefault(name, []).append(found)
             else:
@@ -116,19 +116,26 @@ def _is_stage(name: str) -> bool:
     return roles.is_stage(name) or name in roles.WHOLE_STEP
 
 
-def _filtered(path: str, rules: UserRules, filters: Filters) -> str | None:
+def _filtered(found: Found, rules: UserRules, filters: Filters) -> str | None:
     if filters == Filters():
         return None
-    known = identity.certain(path, rules)
-    rank, step, role = known.rank_id, known.step, known.role
+    known = identity.certain(found.path, rules)
+    step, role = known.step, known.role
     ranks, steps, wanted = filters.ranks, filters.steps, filters.roles
-    if ranks is not None and rank is not None and rank not in ranks:
-        return f"rank {rank} is not in input.rank_list"
+    if ranks is not None:
+        rank = _peeked_rank(found) if known.rank_id is None else known.rank_id
+        if rank is not None and rank not in ranks:
+            return f"rank {rank} is not in input.rank_list"
     if steps is not None and step is not None and step not in steps:
         return f"step {step} is not among the chosen steps"
     if wanted is not None and role is not None and not roles.matches(role, known.replica, wanted):
         return f"role {role} is not among the chosen roles"
     return None
+
+
+def _peeked_rank(found: Found) -> int | None:
+    told = found.peek().get("rank_id") if found.peek is not None else None
+    return told if isinstance(told, int) else None
 
 
 def _nothing_found(tree: Tree, names: Sequence[str], passed_over: Sequence[Skipped]) -> str:

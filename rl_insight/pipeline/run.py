@@ -1,6 +1,5 @@
 """Start Snakemake for one run, and finish it when a parse job was killed."""
 
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -13,8 +12,11 @@ from rl_insight import config as configuration
 from rl_insight.config import Config
 from rl_insight.errors import ConfigError
 from rl_insight.pipeline import bundled, layout, tombstone
+from rl_insight.pipeline.child import wait_for
 from rl_insight.pipeline.manifest import write_if_changed
 from rl_insight.pipeline.workflow import Run, look
+
+_DEFAULT_PROFILE = Path("workflow", "profiles", "default", "profile.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,9 @@ def run(request: RunRequest) -> Outcome:
     if not only_looking:
         tombstone.clear(output, manifest.units)
     begun = time.time_ns()
-    code = _wait(command(request, output))
+    code = wait_for(command(request, output))
     if code and not only_looking and tombstone.lay(output, manifest.units, begun):
-        code = _wait(command(request, output))
+        code = wait_for(command(request, output))
     return Outcome(code, output, time.monotonic() - started, pages)
 
 
@@ -69,8 +71,9 @@ def command(request: RunRequest, output: Path) -> list[str]:
     words = [sys.executable, "-m", "snakemake"]
     words += ["--snakefile", str(bundled.snakefile())]
     words += ["--configfile", str(output / layout.RUN_CONFIG), "--replace-workflow-config"]
-    words += ["--directory", str(output), "--cores", cores, "--logger", "rl-insight"]
     words += _profile(request.profile)
+    # The last flag before the caller's own words takes one value: a target is not swallowed.
+    words += ["--logger", "rl-insight", "--directory", str(output), "--cores", cores]
     if request.dry_run:
         words.append("--dry-run")
     if request.unlock:
@@ -79,9 +82,12 @@ def command(request: RunRequest, output: Path) -> list[str]:
 
 
 def _profile(name: str | None) -> list[str]:
-    """A folder or one of our profiles replaces the default one; other names are the user's own."""
+    """A folder or one of our profiles replaces the default one; other names are the user's own.
+
+    The default's settings are given as flags, since Snakemake announces each profile that it reads.
+    """
     if name is None:
-        return []
+        return ["--workflow-profile", "none", *_flags(bundled.workflow_root() / _DEFAULT_PROFILE)]
     ours = bundled.profile(name)
     if ours is not None:
         return ["--workflow-profile", str(ours)]
@@ -90,14 +96,14 @@ def _profile(name: str | None) -> list[str]:
     return ["--profile", name]
 
 
-def _wait(words: list[str]) -> int:
-    """Run a command to its end; an interrupt goes to it too, and it is waited for."""
-    with subprocess.Popen(words) as child:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:
-            child.wait()
-            raise
+def _flags(profile: Path) -> list[str]:
+    """The flags that a flat Snakemake profile stands for."""
+    words: list[str] = []
+    for key, value in yaml.safe_load(profile.read_text("utf-8")).items():
+        words.append(f"--{key}")
+        if value is not True:
+            words += [str(one) for one in (value if isinstance(value, list) else [value])]
+    return words
 
 
 def _absolute(config: Config) -> Config:

@@ -1,0 +1,57 @@
+"""Run Snakemake as a child that an interrupt reaches in good order.
+
+In a terminal Ctrl-C goes to every process of the group: jobs that were just importing would print
+their tracebacks. So the child gets a group of its own and is told by us: once to end its jobs, and
+on a second interrupt it is killed with all of them. What ends us (a closed terminal, a scheduler's
+limit) ends the child too.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
+
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+
+
+def wait_for(words: Sequence[str]) -> int:
+    """Run a command to its end and give its exit code.
+
+    Raises KeyboardInterrupt after the child has ended, when we were interrupted or told to end.
+    """
+    with _endings_interrupt(), subprocess.Popen(words, process_group=0) as child:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            _end(child)
+            raise
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    child.send_signal(signal.SIGINT)
+    try:
+        child.wait()
+    except KeyboardInterrupt:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+@contextlib.contextmanager
+def _endings_interrupt() -> Iterator[None]:
+    # Only the main thread may set handlers; elsewhere the caller has its own way to end.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _interrupt) for number in _ENDINGS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
