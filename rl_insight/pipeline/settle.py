@@ -1,9 +1,8 @@
 """Who each lane is: identity, clock, order and filters, which need all files at once."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from rl_insight.data import identity, roles
 from rl_insight.data.identity import Identity, UserRules
@@ -39,6 +38,7 @@ def settle_lanes(
 ) -> Settled:
     """Complete `lanes` as parsed (rows of the `lanes` schema with only the file's own identity).
 
+    A row also gets an `order`, which sorts the captures of one process by their names.
     `paths` maps a `source_id` to its relative path, `stage_roles` a `lane_id` to the roles that
     the capture's own stages name.
     """
@@ -81,7 +81,7 @@ def excluded(row: Mapping[str, object], stages: frozenset[str], filters: Filters
 
 
 def simultaneous(lanes: Sequence[Row]) -> Counter[str]:
-    """How often a source has a capture at the same time as another source of the same identity.
+    """How many captures of a source run while another source of the same identity is captured.
 
     Two replicas or hosts that number their ranks alike show up so; both are kept.
     """
@@ -92,13 +92,28 @@ def simultaneous(lanes: Sequence[Row]) -> Counter[str]:
             continue
         key = (row["role"], row["replica"], row["rank_id"])
         groups[key].append((start, end, str(row["source_id"])))
-    found: Counter[str] = Counter()
-    for captures in groups.values():
-        captures.sort()
-        for (_, end, first), (start, _, second) in pairwise(captures):
-            if start < end and first != second:
-                found.update((first, second))
-    return found
+    return Counter(source for found in groups.values() for source in _overlapping(sorted(found)))
+
+
+def _overlapping(captures: Sequence[tuple[int, int, str]]) -> Iterator[str]:
+    """The source of each of `captures` (start, end, source; sorted) that overlaps another's."""
+    # The start of the next capture of another source, for each capture.
+    following: list[int | None] = [None] * len(captures)
+    for at in range(len(captures) - 2, -1, -1):
+        start, _, source = captures[at + 1]
+        following[at] = start if source != captures[at][2] else following[at + 1]
+    # The latest end so far, and the latest of any source but that one's.
+    latest: tuple[int, str] | None = None
+    other: tuple[int, str] | None = None
+    for (start, end, source), later in zip(captures, following, strict=True):
+        before = latest if latest is None or latest[1] != source else other
+        if (before is not None and before[0] > start) or (later is not None and later < end):
+            yield source
+        if latest is None or end > latest[0]:
+            other = latest if latest is not None and latest[1] != source else other
+            latest = (end, source)
+        elif source != latest[1] and (other is None or end > other[0]):
+            other = (end, source)
 
 
 def _completed(row: Row, who: Identity, stages: frozenset[str]) -> Row:
@@ -121,6 +136,7 @@ def _completed(row: Row, who: Identity, stages: frozenset[str]) -> Row:
         "step": who.step,
         "step_source": who.step_source,
         "identity_conflicts": list(who.conflicts),
+        "order": who.order,
     }
 
 
@@ -143,9 +159,15 @@ def _count_captures(lanes: Sequence[Row]) -> None:
         own = row["source_id"] if row["rank_id"] is None else None
         groups[row["role"], row["replica"], row["rank_id"], own].append(row)
     for members in groups.values():
-        members.sort(key=lambda row: (_number(row["capture_start_ns"]) or 0, str(row["lane_id"])))
-        for index, row in enumerate(members):
+        for index, row in enumerate(sorted(members, key=_moment)):
             row["step_index"] = index
+
+
+def _moment(row: Row) -> tuple[object, ...]:
+    """What captures of one process are ordered by: time, and where no clock tells it, the name."""
+    start, order = _number(row["capture_start_ns"]), row["order"]
+    dated = start is not None and row["clock"] == "utc"
+    return (() if dated else order, start or 0, order, str(row["lane_id"]))
 
 
 def _number(value: object) -> int | None:
