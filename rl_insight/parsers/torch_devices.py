@@ -1,6 +1,7 @@
 """The device activity of a torch capture: kernels, copies and collectives, by device."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -14,24 +15,21 @@ from rl_insight.parsers.collectives import (
     message_bytes,
 )
 from rl_insight.parsers.device_time import DeviceTime
+from rl_insight.parsers.devices import Devices
+from rl_insight.parsers.kernel_names import COMMUNICATION, MEMORY, kernel_class
 from rl_insight.parsers.op_names import LEFT_OUT, NameCodes, OpNames
 from rl_insight.parsers.torch_events import (
     COLLECTIVE,
-    COMMUNICATION,
     COPY,
     KERNEL,
-    MEMORY,
     CollectiveArgs,
     Scalar,
     TorchEvent,
-    kernel_class,
 )
 from rl_insight.problems import Problems
 
 # Collectives that were recorded by themselves name no device; they are the own device's.
 _NO_DEVICE: Scalar = None
-_MOST_DEVICES = 64
-_FURTHER = "further devices"
 
 
 class TorchDevices:
@@ -40,7 +38,7 @@ class TorchDevices:
     def __init__(self) -> None:
         self.names = OpNames()
         self.collectives = Collectives()
-        self._devices: dict[Scalar, DeviceTime] = {}
+        self._devices = Devices(self.names)
         self._communication = NameCodes(self.names, lambda name: COMMUNICATION)
         self._codes = {
             KERNEL: NameCodes(self.names, kernel_class),
@@ -74,42 +72,14 @@ class TorchDevices:
                 for kind, owner in zip(kinds.tolist(), owners, strict=True)
             ]
         at_work = codes != LEFT_OUT
-        several = set(owners)
-        for owner in several:
-            own = at_work
-            if len(several) > 1:
-                own = own & np.array([one == owner for one in owners])
-            self._device(owner).add(starts[own], durations[own], codes[own])
+        if not at_work.all():
+            owners = list(compress(owners, at_work.tolist()))
+            starts, durations, codes = starts[at_work], durations[at_work], codes[at_work]
+        self._devices.add(owners, starts, durations, codes)
 
-    def own(self, problems: Problems) -> tuple[DeviceTime, Scalar]:
-        """The device that was busiest, and its id (None without one).
-
-        A capture belongs to one process with one device. It may still touch another by mistake, or
-        copy to a peer's: such devices are left out, and counted.
-        """
-        unnamed = self._devices.pop(_NO_DEVICE, None)
-        if not self._devices:
-            return unnamed or DeviceTime(self.names), None
-        device_id = max(self._devices, key=lambda key: self._devices[key].total_ns)
-        others = [key for key in self._devices if key != device_id]
-        if others:
-            problems.add(
-                "other_devices",
-                "warning",
-                len(others),
-                example=f"device {device_id} is this lane's own; device {others[0]} is left out",
-            )
-        device = self._devices[device_id]
-        if unnamed is not None:
-            device.absorb(unnamed)
-        return device, device_id
-
-    def _device(self, key: Scalar) -> DeviceTime:
-        if key not in self._devices and len(self._devices) >= _MOST_DEVICES:
-            key = _FURTHER
-        if key not in self._devices:
-            self._devices[key] = DeviceTime(self.names)
-        return self._devices[key]
+    def own(self, problems: Problems) -> tuple[DeviceTime, Hashable]:
+        """The device that was busiest, and its id (None without one)."""
+        return self._devices.own(problems)
 
 
 def call_of(args: object, fallback: str) -> Collective:

@@ -4,12 +4,9 @@ Sources: libkineto/src/output_json.cpp (the fields), libkineto/include/ActivityT
 categories), torch/csrc/distributed/c10d/ParamCommsUtils.hpp (the arguments of collectives).
 """
 
-import re
 from typing import Any, Final
 
 import msgspec
-
-from rl_insight.schema import CATEGORIES
 
 # A profiler may write anything anywhere: a field of an odd type must not cost its event. What is
 # looked up must be hashable, what is only kept may be anything.
@@ -96,29 +93,3 @@ KIND: Final = _Kinds(_KINDS)
 def kind_without_category(event: TorchEvent) -> int:
     """The kind of an UNSORTED event: the profiler's own span is known by its row, too."""
     return PROFILER if event.pid == "Spans" else HOST
-
-
-COMPUTING, COMMUNICATION, MEMORY = range(len(CATEGORIES))
-
-# FORMATS 2.5; the names of NCCL (both generations), RCCL, HCCL, NVSHMEM and vLLM's own all-reduce.
-_COMMUNICATION = re.compile(
-    r"^(nccl|rccl|hccl)|ncclKernel|nvshmem|cross_device_reduce", re.IGNORECASE
-)
-# hta/utils/utils.py, get_memory_kernel: what copies although its category is that of a kernel.
-_MEMORY = re.compile(r"^(hip)?(Memcpy|Memset)|^dma")
-# A stream that waits for another is not at work (hta leaves these out too; MTIA writes the first).
-_WAITING = re.compile(
-    r"^(event_(wait|record)|Stream Wait Event|(Context|Stream|Device|Event) Sync)", re.IGNORECASE
-)
-
-
-def kernel_class(name: str) -> int | None:
-    """COMPUTING, COMMUNICATION or MEMORY by a kernel's name; None for one that only waits.
-
-    The order, communication before memory before the rest, is that of hta/common/types.py.
-    """
-    if _COMMUNICATION.search(name):
-        return COMMUNICATION
-    if _MEMORY.search(name):
-        return MEMORY
-    return None if _WAITING.search(name) else COMPUTING
