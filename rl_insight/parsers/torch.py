@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping
 from rl_insight.data import identity
 from rl_insight.data.tree import Tree
 from rl_insight.parsers.base import Found, Parsed, Source
+from rl_insight.parsers.losses import is_cut_short, lost, why_empty
 from rl_insight.parsers.torch_capture import TorchCapture
 from rl_insight.parsers.torch_discovery import claims
 from rl_insight.parsers.torch_events import TorchEvent, TorchEventExact
 from rl_insight.parsers.torch_tables import Wanted, build, told_by
-from rl_insight.problems import Problems
 from rl_insight.readers.chrome_trace import ChromeTraceReader
 
 _RANGE_DEPTH = "timeline.parser.range_depth"
 _DEFAULT_RANGE_DEPTH = 2
 _METADATA = ("distributedInfo", "baseTimeNanoseconds", "host_name")
-# The reader's words for a file that ends before the capture did.
-_CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "read_failed", "too_large")
 
 
 class TorchParser:
@@ -62,18 +60,18 @@ class TorchParser:
                 source_id=source.source_id,
                 path_role=identity.path_role(source.path, source.root.name),
                 range_depth=_range_depth(options),
-                cut_short=any(code in problems for code in _CUT),
+                cut_short=is_cut_short(problems),
             ),
         )
-        lost = _lost(problems, reader.events_seen)
+        damage = lost(problems, reader.events_seen)
         problems.extend(capture.problems)
         if "spans" not in tables or not tables["spans"].num_rows:
-            detail = _why_empty(reader.events_seen, "empty_file" in problems)
-            if lost is not None:
-                detail = f"{detail}; {lost}"
+            detail = why_empty(problems, reader.events_seen)
+            if damage is not None:
+                detail = f"{detail}; {damage}"
             return Parsed("empty", detail, reader.events_seen, problems, tables)
-        status = "ok" if lost is None else "salvaged"
-        return Parsed(status, lost, reader.events_seen, problems, tables)
+        status = "ok" if damage is None else "salvaged"
+        return Parsed(status, damage, reader.events_seen, problems, tables)
 
 
 PARSER = TorchParser()
@@ -82,26 +80,3 @@ PARSER = TorchParser()
 def _range_depth(options: Mapping[str, object]) -> int:
     depth = options.get(_RANGE_DEPTH)
     return depth if isinstance(depth, int) else _DEFAULT_RANGE_DEPTH
-
-
-def _why_empty(events: int, nothing: bool) -> str:
-    if nothing:
-        return "the file is empty"
-    if not events:
-        return "the trace holds no events"
-    return f"no timed events: none of its {events:,} events has a duration"
-
-
-def _lost(problems: Problems, events: int) -> str | None:
-    """What the reader lost and how much is there, for a person; None when it lost nothing."""
-    lost = [one for one in problems if one.severity != "info" and one.code != "empty_file"]
-    if not lost:
-        return None
-    kept = f"the {events:,} events that could be read are kept"
-    cut = next((one for one in lost if one.code in _CUT), None)
-    if cut is not None:
-        where = "" if cut.offset is None else f" after {cut.offset:,} bytes of unpacked text"
-        return f"the file breaks off{where}; {kept}"
-    worst = max(lost, key=lambda one: one.count)
-    where = "" if worst.offset is None else f", first at byte {worst.offset:,}"
-    return f"damaged ({worst.code}, {worst.count} times{where}); {kept}"
