@@ -44,8 +44,8 @@ def merge(folders: Sequence[Path], skipped: Path, output: Path, options: MergeOp
         "spans": spans,
         "breakdown": _breakdown(raw["breakdown"], spans, lanes),
         "activity": _shifted(raw["activity"], lanes),
-        "collectives": _shifted(raw["collectives"], lanes),
-        "ops": raw["ops"].filter(pc.is_in(raw["ops"]["span_id"], value_set=_ids(spans))),
+        "collectives": _shifted(_within(raw["collectives"], spans), lanes),
+        "ops": raw["ops"].filter(pc.is_in(raw["ops"]["span_id"], value_set=spans["span_id"])),
     }
     output.mkdir(parents=True, exist_ok=True)
     for name, table in merged.items():
@@ -61,12 +61,19 @@ def _read(folder: Path, name: str) -> pa.Table:
     if name != "sources" and name not in PARSERS.get(folder.parent.name).tables:
         return tables.empty(SCHEMAS[name])
     try:
-        return tables.read(layout.table(folder, name))
+        found = tables.read(layout.table(folder, name))
     except (OSError, pa.ArrowException) as error:
-        raise CacheError(
-            f"the cache of one parse job is incomplete ({name}: {error}): "
-            f"delete the folder {folder} and run again"
-        ) from error
+        raise _incomplete(folder, f"{name}: {error}") from error
+    if not found.schema.equals(SCHEMAS[name]):
+        raise _incomplete(folder, f"{name}: its columns are those of another version")
+    return found
+
+
+def _incomplete(folder: Path, why: str) -> CacheError:
+    return CacheError(
+        f"the cache of one parse job is incomplete ({why}): "
+        f"delete the folder {folder} and run again"
+    )
 
 
 def _stage_roles(spans: pa.Table) -> dict[str, frozenset[str]]:
@@ -103,22 +110,36 @@ def _spans(spans: pa.Table, lanes: pa.Table, wanted: frozenset[str] | None) -> p
         "start_ns": pc.add(spans["start_ns"], lanes["clock_offset_ns"].take(at)),
     }
     result = _replaced(spans, columns)
-    if wanted is not None:
-        keys = result.group_by(["role", "replica"]).aggregate([]).to_pylist()
-        chosen = [
-            key
-            for key in keys
-            if key["role"] and roles.matches(key["role"], key["replica"], wanted)
-        ]
-        by_lane = {row["role"] for row in chosen}
-        result = result.filter(
-            pc.is_in(_plain(result["role"]), value_set=pa.array(sorted(by_lane), pa.string()))
-        )
-    return result
+    return result if wanted is None else result.filter(_chosen(result, lanes, wanted))
+
+
+def _chosen(spans: pa.Table, lanes: pa.Table, wanted: frozenset[str]) -> pa.ChunkedArray:
+    """Which of `spans` the role filter lets pass: by the role of their lane, or by their own."""
+    whole = [
+        row["lane_id"]
+        for row in lanes.select(["lane_id", "role", "replica"]).to_pylist()
+        if roles.matches(row["role"], row["replica"], wanted)
+    ]
+    chosen = pc.is_in(spans["lane_id"], value_set=pa.array(whole, pa.string()))
+    others = spans.filter(pc.invert(chosen)).group_by(["role", "replica"]).aggregate([])
+    for one in others.to_pylist():
+        if roles.matches(one["role"], one["replica"], wanted):
+            same = pc.equal(_plain(spans["role"]), one["role"])
+            unknown = one["replica"] is None
+            replica = spans["replica"]
+            near = pc.is_null(replica) if unknown else pc.equal(replica, one["replica"])
+            chosen = pc.or_(chosen, pc.fill_null(pc.and_(same, near), False))
+    return chosen
+
+
+def _within(collectives: pa.Table, spans: pa.Table) -> pa.Table:
+    """Those of `collectives` whose span is among `spans`, or that lie in none."""
+    own = collectives["span_id"]
+    return collectives.filter(pc.or_(pc.is_null(own), pc.is_in(own, value_set=spans["span_id"])))
 
 
 def _breakdown(breakdown: pa.Table, spans: pa.Table, lanes: pa.Table) -> pa.Table:
-    at = pc.index_in(breakdown["span_id"], value_set=_ids(spans))
+    at = pc.index_in(breakdown["span_id"], value_set=spans["span_id"])
     breakdown, at = breakdown.filter(pc.is_valid(at)), pc.drop_null(at)
     offset = lanes["clock_offset_ns"].take(
         pc.index_in(breakdown["lane_id"], value_set=lanes["lane_id"])
@@ -147,7 +168,3 @@ def _replaced(table: pa.Table, columns: dict[str, pa.ChunkedArray]) -> pa.Table:
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.string())
-
-
-def _ids(spans: pa.Table) -> pa.ChunkedArray:
-    return spans["span_id"]

@@ -4,10 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
 from rl_insight import tables
 from rl_insight.data import identity
+from rl_insight.errors import PluginError
 from rl_insight.parsers import PARSERS
-from rl_insight.pipeline.discovery import Skipped
+from rl_insight.pipeline.discovery import Filters, Skipped
 from rl_insight.pipeline.settle import MergeOptions, Row, Settled, excluded, simultaneous
 from rl_insight.pipeline.units import source_id
 from rl_insight.problems import Problems
@@ -28,47 +31,76 @@ def source_rows(parsed: Sequence[Row], settled: Settled, options: MergeOptions) 
 
 
 def skipped_rows(skipped: Iterable[Skipped], options: MergeOptions) -> list[Row]:
-    """One row per input that discovery left out."""
-    return [
-        {
-            "source_id": source_id(one.path),
-            "path": one.path,
-            "parser": one.parser,
-            **_whose(one.path, options),
-            "status": "skipped",
-            "detail": one.reason,
-            "problems": [],
-            "events": 0,
-        }
-        for one in skipped
-    ]
+    """One row per input that discovery left out or could not look at."""
+    rows = []
+    for one in skipped:
+        # What is empty is a folder, whose own name counts among the folders.
+        path = f"{one.path}/" if one.status == "empty" else one.path
+        rows.append(_without_lanes(_row(one), _whose(path, options), options))
+    return rows
 
 
 def other_rows(table: Path, preset: str) -> list[Row]:
-    """The rows in `table` that a run of another preset wrote; none where there is no table."""
-    if not table.is_file():
+    """The rows in `table` that a run of another preset wrote; none where it cannot be read."""
+    try:
+        rows: list[Row] = tables.read(table).to_pylist()
+    except (OSError, pa.ArrowException):
         return []
-    ours = {name for name in PARSERS.names() if PARSERS.get(name).preset == preset}
-    return [row for row in tables.read(table).to_pylist() if row["parser"] not in ours]
+    return [row for row in rows if _preset(row.get("parser")) not in (preset, None)]
+
+
+def _preset(parser: object) -> str | None:
+    try:
+        return PARSERS.get(str(parser)).preset
+    except PluginError:
+        return None
+
+
+def _row(skipped: Skipped) -> Row:
+    return {
+        "source_id": source_id(skipped.path),
+        "path": skipped.path,
+        "parser": skipped.parser,
+        "status": skipped.status,
+        "detail": skipped.reason,
+        "problems": [],
+        "events": 0,
+    }
 
 
 def _complete(
     row: Row, lanes: Sequence[Row], reasons: Sequence[str], together: int, options: MergeOptions
 ) -> Row:
-    result = {**row, "problems": _problems(row, lanes, together)}
     if lanes:
+        result = {**row, "problems": _problems(row, lanes, together)}
         for name in ("role", "rank_id", "step"):
             values = {lane[name] for lane in lanes}
             result[name] = values.pop() if len(values) == 1 else None
         return result
     whose = _whose(str(row["path"]), options)
-    result.update(whose)
-    if not reasons and row["status"] != "ok":
-        # It has no lane to filter; what its name tells is the best there is.
-        by_name = excluded(whose, frozenset(), options.filters)
-        reasons = [f"{by_name} (by its name; {row['detail']})"] if by_name else []
     if reasons:
-        result["status"], result["detail"] = "skipped", reasons[0]
+        return {**row, **whose, "status": "skipped", "detail": reasons[0]}
+    return _without_lanes(row, whose, options)
+
+
+def _without_lanes(row: Row, whose: Row, options: MergeOptions) -> Row:
+    """A row of what gave no lane to filter: what its path tells is the best there is.
+
+    What is not known excludes nothing here, or a filter would hide every failure.
+    """
+    result = {**row, **whose}
+    if row["status"] in ("ok", "skipped"):
+        return result
+    ranks, steps, wanted = options.filters.ranks, options.filters.steps, options.filters.roles
+    known = Filters(
+        None if whose["rank_id"] is None else ranks,
+        None if whose["step"] is None else steps,
+        None if whose["role"] is None else wanted,
+    )
+    reason = excluded(whose, frozenset(), known)
+    if reason is not None:
+        told = f"; {row['detail']}" if row["detail"] else ""
+        result.update(status="skipped", detail=f"{reason} (by its name{told})")
     return result
 
 
@@ -83,11 +115,10 @@ def _problems(row: Mapping[str, object], lanes: Sequence[Row], together: int) ->
         conflicts = lane["identity_conflicts"]
         if isinstance(conflicts, list) and conflicts:
             found.add("identity_conflict", "warning", len(conflicts), example=str(conflicts[0]))
-        if lane["clock"] == "relative" and lane["clock_offset_ns"]:
+        if lane["clock"] == "relative":
+            shifted = ": shifted to begin with the first capture" if lane["clock_offset_ns"] else ""
             found.add(
-                "clock_unknown",
-                "warning",
-                example="its clock does not tell the date: shifted to begin with the first capture",
+                "clock_unknown", "warning", example=f"its clock does not tell the date{shifted}"
             )
     if together:
         found.add(
