@@ -14,6 +14,15 @@ class Unit:
     ns: int
 
 
+# From which duration on a unit is used, and its own length.
+_DURATIONS = (
+    ("h", 6_000 * _SECOND, 3_600 * _SECOND),
+    ("min", 600 * _SECOND, 60 * _SECOND),
+    ("s", _SECOND, _SECOND),
+    ("ms", 1_000_000, 1_000_000),
+    ("µs", 1_000, 1_000),
+)
+
 SECONDS, MILLISECONDS = Unit("s", _SECOND), Unit("ms", 1_000_000)
 
 
@@ -24,12 +33,8 @@ def unit(extent_ns: int) -> Unit:
 
 def duration(duration_ns: int) -> str:
     """A duration in the unit that people would use, to three digits: `12.3 s`, `842 ms`."""
-    if duration_ns >= 100 * 60 * _SECOND:
-        return f"{duration_ns / (3600 * _SECOND):.3g} h"
-    if duration_ns >= 600 * _SECOND:
-        return f"{duration_ns / (60 * _SECOND):.3g} min"
-    for symbol, ns in (("s", _SECOND), ("ms", 1_000_000), ("µs", 1_000)):
-        if duration_ns >= ns:
+    for symbol, least_ns, ns in _DURATIONS:
+        if duration_ns >= least_ns:
             value = duration_ns / ns
             return f"{value:.{max(0, 2 - floor(log10(value)))}f} {symbol}"
     return f"{duration_ns} ns"

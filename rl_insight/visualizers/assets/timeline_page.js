@@ -108,7 +108,7 @@
     view = look();
     const figure = RLTimeline.figure(model, arrangement, view);
     rows = figure.rows;
-    byId("fit").hidden = !state.fit && arrangement.total * ROW.least <= view.bottom * ROW.least + 0.5;
+    byId("fit").hidden = !state.fit && view.bottom - view.top >= arrangement.total;
     placeSlider();
     const lanes = arrangement.rows.length;
     const first = arrangement.rows.indexOf(rows[0]) + 1;

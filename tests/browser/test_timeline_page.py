@@ -1,0 +1,443 @@
+"""The timeline page in a browser: its buttons, its slider and what the pointer shows."""
+
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from rl_insight.visualizers.timeline_marks import marks
+from tests import timeline_tables
+from tests.browser.conftest import Opened
+from tests.timeline_tables import ORIGIN_NS, SECOND, Tables
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Opened]
+
+
+def three_lanes() -> Tables:
+    """Two ranks of one stage with a range inside, and a rollout replica; in seconds."""
+    made = Tables()
+    for lane in ("roll", "up0", "up1"):
+        made.lane(lane, step=3)
+    made.span("roll", 0, 4_000, role="agent_loop_rollout", replica=1, rank_id=0, step=3)
+    for rank, long in ((0, 4_000), (1, 5_500)):
+        where = {"role": "actor_update", "rank_id": rank, "step": 3}
+        stage = made.span(f"up{rank}", 4_500, long, **where)
+        made.span(
+            f"up{rank}", 5_000, 2_000, kind="range", depth=1, name="micro_batch", micro_batch=7,
+            parent_id=stage, **where,
+        )  # fmt: skip
+    made.breakdown.append(
+        {
+            "span_id": stage,
+            "window_ns": 5_500_000_000,
+            "computing_ns": 2_750_000_000,
+            "communication_ns": 1_100_000_000,
+            "overlapped_ns": 550_000_000,
+            "free_ns": 2_200_000_000,
+        }
+    )
+    return made
+
+
+def test_rows_are_labelled_and_the_page_says_what_it_shows(open_page: Open) -> None:
+    opened = open_page(timeline_tables.failures(three_lanes()))
+
+    assert opened.labels() == [
+        "agent_loop_rollout_replica_1 - Rank 0",
+        "actor_update - Rank 0",
+        "actor_update - Rank 1",
+    ]
+    header = opened.page.locator("header").inner_text()
+    for fact in ("RL Timeline", "2026-08-14 12:27:31.089 UTC", "2 ranks", "3 files not read"):
+        assert fact in header
+    assert opened.page.evaluate("document.documentElement.lang") == "en"
+
+
+def test_the_sort_buttons_order_the_rows(open_page: Open) -> None:
+    opened = open_page(timeline_tables.training(ranks=2, steps=1, replicas=1))
+    by_stage = opened.labels()
+
+    opened.press("Sort: By Rank ID")
+    by_rank = opened.labels()
+    opened.press("Sort: Default")
+
+    assert by_stage == opened.labels()
+    assert sorted(by_rank) == sorted(by_stage)
+    assert [label.rpartition(" ")[2] for label in by_rank] == ["0"] * 4 + ["1"] * 4
+    assert [label.partition(" ")[0] for label in by_stage[::2]] == [
+        "agent_loop_rollout_replica_0",
+        "actor_compute_log_prob",
+        "ref_compute_log_prob",
+        "actor_update",
+    ]
+
+
+def test_the_pointer_shows_one_span_with_its_times_and_breakdown(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+
+    opened.point("actor_update - Rank 1", 9.5)
+
+    tip = opened.tip()
+    for words in (
+        "actor_update",
+        "actor_update - Rank 1",
+        "Step\t3",
+        "4.500000 s",
+        "12:27:35.589000 UTC",
+        "10.000000 s",
+        "5.50 s",
+        "Computing\t2.75 s\t50.0 %",
+        "Communication\t1.10 s\t20.0 %, 550 ms of it overlapped",
+        "Free\t2.20 s\t40.0 %",
+    ):
+        assert words in tip
+    assert "Memory" not in tip
+    opened.point("actor_update - Rank 0", 2.0)
+    assert opened.tip() == ""
+
+
+def test_the_pointer_finds_a_range_inside_its_stage(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+
+    opened.point("actor_update - Rank 0", 6.0)
+
+    tip = opened.tip()
+    assert "micro_batch" in tip
+    assert "Inside\tactor_update" in tip
+    assert "micro-batch 7" in tip
+    opened.press("Show ranges")
+    opened.point("actor_update - Rank 0", 6.0)
+    assert "Inside" not in opened.tip()
+
+
+def test_hover_all_ranks_lists_what_every_lane_does(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+
+    opened.press("Hover: All Ranks")
+    opened.point("agent_loop_rollout_replica_1 - Rank 0", 6.0)
+
+    tip = opened.tip()
+    assert float(tip.split()[1]) == pytest.approx(6, abs=0.02)
+    assert "2 lanes" in tip
+    assert "Rank 0\t4.00 s\tmicro-batch 7" in tip
+    assert "Rank 1\t5.50 s\tmicro-batch 7" in tip
+    assert "Nothing recorded: 1 lane" in tip
+    assert opened.page.locator("#cursor").is_visible()
+    opened.press("Hover: Current Only")
+    opened.point("actor_update - Rank 1", 9.5)
+    assert "Nothing recorded" not in opened.tip()
+    assert "Duration" in opened.tip()
+
+
+def test_the_list_of_hundreds_of_lanes_stays_readable(open_page: Open) -> None:
+    made = Tables()
+    for rank in range(300):
+        made.lane(f"l{rank}")
+        made.span(f"l{rank}", 0, 1_000 + rank, role="actor_update", rank_id=rank, step=1)
+    opened = open_page(made)
+
+    opened.press("Hover: All Ranks")
+    opened.point("actor_update - Rank 2", 0.5 * 1_000)
+
+    lines = opened.tip().splitlines()
+    assert len(lines) < 40
+    assert "Rank 299\t1.30 s" in lines
+    (rest,) = [line for line in lines if line.startswith("… and ")]
+    listed = sum(line.startswith("Rank ") for line in lines)
+    assert rest == f"… and {300 - listed} more (the longest are listed)"
+    box = opened.page.locator("#tip").bounding_box()
+    assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 850
+
+
+def test_the_range_slider_zooms_by_its_handles_and_moves_by_its_window(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+    slider = opened.page.locator("#slider").bounding_box()
+    assert slider is not None
+    middle = slider["y"] + slider["height"] / 2
+    assert opened.shown() == (0, 10)
+
+    drag(opened, (slider["x"] - 3, middle), (slider["x"] + slider["width"] * 0.4, middle))
+    low, high = opened.shown()
+    assert low == pytest.approx(4, abs=0.1)
+    assert high == 10
+
+    drag(
+        opened,
+        (slider["x"] + slider["width"] * 0.7, middle),
+        (slider["x"] + slider["width"] * 0.5, middle),
+    )
+    low, high = opened.shown()
+    assert low == pytest.approx(2, abs=0.1)
+    assert high - low == pytest.approx(6, abs=0.1)
+
+    opened.press("Whole run")
+    assert opened.shown() == (0, 10)
+
+
+def test_the_range_slider_obeys_keys(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+    start = opened.page.get_by_role("slider", name="Start of what is shown")
+
+    start.focus()
+    start.press("PageUp")
+    start.press("ArrowRight")
+    opened.settle()
+
+    assert opened.shown()[0] == pytest.approx(1.1)
+    assert start.get_attribute("aria-valuetext") == "1.100000 s"
+
+
+def test_a_drag_in_the_plot_zooms_and_a_double_click_shows_the_whole_run(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+    left = opened.place("actor_update - Rank 0", 4.0)
+    right = opened.place("actor_update - Rank 0", 6.0)
+
+    drag(opened, left, right)
+
+    low, high = opened.shown()
+    assert low == pytest.approx(4, abs=0.1)
+    assert high == pytest.approx(6, abs=0.1)
+    opened.page.mouse.dblclick(*opened.place("actor_update - Rank 0", 5.0))
+    opened.page.wait_for_timeout(400)
+    opened.settle()
+    assert opened.shown() == (0, 10)
+
+
+def test_wheel_and_keys_zoom_around_the_pointer_and_pan(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+    opened.page.mouse.move(*opened.place("actor_update - Rank 0", 5.0))
+
+    opened.page.keyboard.down("Control")
+    opened.page.mouse.wheel(0, -250)
+    opened.page.keyboard.up("Control")
+    opened.settle()
+    low, high = opened.shown()
+    assert (low + high) / 2 == pytest.approx(5, abs=0.05)
+    assert 2 < high - low < 6
+
+    opened.page.keyboard.press("d")
+    opened.settle()
+    assert opened.shown()[0] > low
+    opened.page.keyboard.press("0")
+    opened.settle()
+    assert opened.shown() == (0, 10)
+
+
+def test_zoom_brings_out_what_one_pixel_held(open_page: Open) -> None:
+    made = Tables()
+    made.lane("a")
+    for turn in range(2_000):
+        made.span("a", turn, 0.5, role="actor_update", rank_id=0, step=turn)
+    made.span("a", 60_000, 100, role="reference", rank_id=0)
+    opened = open_page(made)
+    opened.point("actor_update - Rank 0", 1.0)
+    crowded = opened.tip()
+
+    opened.page.evaluate(
+        "Plotly.relayout('plot', {'xaxis.range[0]': 0.9995, 'xaxis.range[1]': 1.0095})"
+    )
+    opened.settle()
+    opened.point("actor_update - Rank 0", 1.00025)
+
+    assert "more in this pixel: zoom in" in crowded
+    assert "Step\t1000" in opened.tip()
+    assert "500 µs" in opened.tip()
+    assert "more in this pixel" not in opened.tip()
+
+
+def test_a_click_in_the_legend_hides_a_stage_and_its_rows(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+    rollout = opened.page.locator("#legend").get_by_role("button", name="agent_loop_rollout")
+
+    rollout.click()
+    opened.settle()
+    assert opened.labels() == ["actor_update - Rank 0", "actor_update - Rank 1"]
+    assert rollout.get_attribute("aria-pressed") == "false"
+
+    rollout.click()
+    opened.settle()
+    assert len(opened.labels()) == 3
+
+
+def test_the_camera_gives_a_png_of_all_rows(open_page: Open) -> None:
+    opened = open_page(timeline_tables.training(ranks=16, steps=1), width=1000, height=600)
+
+    with opened.page.expect_download() as download:
+        opened.page.locator('[data-title="Download plot as a PNG"]').click()
+
+    path = download.value.path()
+    content = path.read_bytes()
+    assert download.value.suggested_filename == "rl_timeline.png"
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", content[16:24])
+    assert width > 1_800
+    assert height > 2 * 600
+
+
+def test_a_thousand_lanes_are_scrolled_through_and_stay_readable(open_page: Open) -> None:
+    opened = open_page(timeline_tables.many(4_000, 1_000))
+    assert opened.labels()[0] == "agent_loop_rollout - Rank 0"
+    assert 15 < len(opened.labels()) < 40
+
+    opened.page.mouse.move(*opened.place("agent_loop_rollout - Rank 5", 1.0))
+    opened.page.mouse.wheel(0, 10_000_000)
+    opened.page.wait_for_timeout(300)
+    opened.settle()
+    assert opened.labels()[-1] == "actor_update - Rank 249"
+
+    opened.press("Thin rows")
+    assert opened.labels()[0] == "agent_loop_rollout - Rank 0"
+    assert "lanes 1–" in opened.page.locator("#shown").inner_text()
+
+
+def test_few_marks_are_drawn_of_many_spans(open_page: Open) -> None:
+    opened = open_page(timeline_tables.many(20_000, 64))
+
+    points = opened.page.evaluate(
+        "document.getElementById('plot').data.reduce((sum, trace) => sum + trace.x.length, 0)"
+    )
+    elements = opened.page.evaluate("document.querySelectorAll('#plot *').length")
+
+    assert points < 60_000
+    assert elements < 1_000
+
+
+def test_hostile_names_are_shown_and_do_nothing(open_page: Open) -> None:
+    opened = open_page(timeline_tables.hostile())
+
+    label = "<script>alert(1)</script> - Rank 0"
+    assert label in opened.labels()
+    opened.point(label, 0.05)
+    assert "<script>alert(1)</script>" in opened.tip()
+    opened.press("Hover: All Ranks")
+    opened.point(label, 0.05)
+    opened.page.locator("details summary").click()
+    assert "broken: <script>alert(1)</script>" in opened.page.locator("details").inner_text()
+    for element in ("script[src]", "img", "#plot a", "#legend b", "#tip b", "details b"):
+        assert opened.page.locator(element).count() == 0
+    with opened.page.expect_download():
+        opened.page.locator('[data-title="Download plot as a PNG"]').click()
+
+
+def test_overlapping_files_of_one_rank_can_both_be_seen(open_page: Open) -> None:
+    made = Tables()
+    for source in ("a", "b"):
+        made.lane(source)
+    made.span("a", 0, 3_000, role="actor_update", rank_id=0, step=1)
+    made.span("b", 1_000, 4_000, role="actor_update", rank_id=0, step=2)
+    opened = open_page(made)
+    x, y = opened.place("actor_update - Rank 0", 2.0)
+
+    found = []
+    for down in (-8, 8):
+        opened.page.mouse.move(x, y + down)
+        opened.settle()
+        found.append(next(line for line in opened.tip().splitlines() if "Duration" in line))
+
+    assert found == ["Duration\t3.00 s", "Duration\t4.00 s"]
+
+
+def test_an_unknown_rank_is_said(open_page: Open) -> None:
+    opened = open_page(timeline_tables.unknown_ranks())
+
+    label = "actor_update - Rank ? (unknown: report_a.nsys-rep, pid 100)"
+    assert label in opened.labels()
+    opened.point(label, 1.0)
+    assert "The rank is unknown" in opened.tip()
+
+
+@pytest.mark.parametrize("failed", [0, 30])
+def test_a_page_without_spans_says_what_is_wrong(failed: int, open_page: Open) -> None:
+    opened = open_page(
+        timeline_tables.nothing([f"actor/f{n}.json" for n in range(failed)], ["failed"] * failed)
+    )
+
+    body = opened.page.locator("body").inner_text()
+    assert "No spans to draw" in body
+    assert ("actor/f7.json It was failed." in body) == bool(failed)
+    assert opened.page.locator("button").count() == 0
+
+
+def test_every_button_is_reached_by_keyboard(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+    reached = []
+
+    for _ in range(12):
+        opened.page.keyboard.press("Tab")
+        reached.append(opened.page.evaluate("document.activeElement.textContent.trim()"))
+
+    for caption in (
+        "Hover: Current Only",
+        "Hover: All Ranks",
+        "Sort: Default",
+        "Sort: By Rank ID",
+        "actor_update",
+    ):
+        assert caption in reached
+    opened.page.get_by_role("button", name="Sort: By Rank ID").focus()
+    opened.page.keyboard.press("Enter")
+    opened.settle()
+    assert opened.labels()[0] == "agent_loop_rollout_replica_1 - Rank 0"
+    assert opened.labels()[1] == "actor_update - Rank 0"
+
+
+def test_page_and_picture_choose_the_same_marks(open_page: Open) -> None:
+    made = timeline_tables.many(400, 4)
+    made.span("lane-0", 500, 0.2, role="reference", rank_id=0)
+    opened = open_page(made)
+    cell, gap = 40_000_000.0, 1
+
+    lines = opened.page.evaluate(
+        """([cell, gap]) => {
+             const model = RLTimeline.read(document.getElementById('data').textContent);
+             const window = { from: 0, to: model.extent, cell, gap };
+             return model.lines.flat().map((line) => {
+               const many = line.last - line.first;
+               const places = [...Array(many).keys()].map((at) => line.first + at);
+               return {
+                 start: places.map((at) => model.start[at]),
+                 end: places.map((at) => model.end[at]),
+                 paint: places.map((at) => at % 3),
+                 marks: RLTimeline.marks(model, line, window, () => true, (at) => at % 3)
+                   .map((mark) => [mark.left, mark.right, mark.paint, mark.single]),
+               };
+             });
+           }""",
+        [cell, gap],
+    )
+
+    assert len(lines) == 5
+    for line in lines:
+        ours = marks(line["start"], line["end"], line["paint"], cell, gap)
+        assert [[m.left, m.right, m.paint, m.single] for m in ours] == line["marks"]
+    assert any(single for line in lines for *_, single in line["marks"])
+    assert any(not single for line in lines for *_, single in line["marks"])
+
+
+def test_times_are_exact_a_hundred_days_into_a_run(open_page: Open) -> None:
+    made = Tables()
+    made.lane("a")
+    made.span("a", 0, 1, role="actor_update", rank_id=0)
+    late = ORIGIN_NS + 100 * 86_400 * SECOND + 123_456_789
+    made.span("a", 0, 1, role="actor_update", rank_id=0, start_ns=late)
+    opened = open_page(made)
+
+    wall, start = opened.page.evaluate(
+        """() => { const model = RLTimeline.read(document.getElementById('data').textContent);
+             return [RLTimeline.wall(model, model.start[1]), model.start[1]]; }"""
+    )
+
+    assert start == late - ORIGIN_NS
+    assert wall == "12:27:31.212456 UTC"
+
+
+def drag(opened: Opened, start: tuple[float, float], end: tuple[float, float]) -> None:
+    opened.page.mouse.move(*start)
+    opened.page.mouse.down()
+    opened.page.mouse.move((start[0] + end[0]) / 2, end[1], steps=4)
+    opened.page.mouse.move(*end, steps=4)
+    opened.page.mouse.up()
+    opened.settle()
+    opened.settle()

@@ -1,0 +1,157 @@
+"""From the tables to the plain data of a timeline."""
+
+from pathlib import Path
+
+from rl_insight.visualizers import timeline_data
+from rl_insight.visualizers.timeline_model import Timeline
+from tests import timeline_tables
+from tests.timeline_tables import MS, ORIGIN_NS, Tables
+
+
+def load(made: Tables, folder: Path) -> Timeline:
+    return timeline_data.load(made.write(folder))
+
+
+def test_a_row_is_one_role_replica_and_rank_over_all_its_captures(tmp_path: Path) -> None:
+    timeline = load(timeline_tables.training(ranks=4, steps=2, replicas=2), tmp_path)
+
+    rows = {(lane.role, lane.replica, lane.rank_id) for lane in timeline.lanes}
+    assert len(timeline.lanes) == len(rows) == 2 * 2 + 3 * 4
+    assert ("agent_loop_rollout", 1, 0) in rows
+    assert ("actor_update", None, 3) in rows
+    assert timeline.ranks == 4
+    assert timeline.steps == [1, 2]
+
+
+def test_replicas_number_their_ranks_themselves_and_never_share_a_row(tmp_path: Path) -> None:
+    made = Tables()
+    for replica in (0, 1):
+        made.lane(f"r{replica}")
+        made.span(f"r{replica}", 0, 10, role="agent_loop_rollout", replica=replica, rank_id=0)
+
+    assert [lane.replica for lane in load(made, tmp_path).lanes] == [0, 1]
+
+
+def test_lanes_of_unknown_rank_never_share_a_row(tmp_path: Path) -> None:
+    timeline = load(timeline_tables.unknown_ranks(), tmp_path)
+
+    unknown = [lane for lane in timeline.lanes if lane.rank_id is None]
+    assert len(unknown) == timeline.unknown_ranks == 4
+    assert [lane.sources for lane in unknown][:2] == [
+        ("nsys/report_a.nsys-rep",),
+        ("nsys/report_b.nsys-rep",),
+    ]
+    assert [lane.process for lane in unknown] == ["pid 100", "pid 101", "pid 102", "pid 103"]
+
+
+def test_times_count_from_the_first_span_to_the_nanosecond(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("a")
+    made.span("a", 0, 10, role="actor_update", rank_id=0, start_ns=ORIGIN_NS + 7)
+    made.span("a", 0, 10, role="actor_update", rank_id=0, start_ns=ORIGIN_NS + 10 * MS + 8)
+
+    timeline = load(made, tmp_path)
+
+    assert timeline.origin_ns == ORIGIN_NS + 7
+    assert timeline.spans.start_ns.tolist() == [0, 10 * MS + 1]
+    assert timeline.extent_ns == 20 * MS + 1
+
+
+def test_a_range_knows_the_stage_that_it_lies_in(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("a")
+    where = {"role": "actor_update", "rank_id": 0}
+    stage = made.span("a", 0, 100, **where)
+    outer = made.span("a", 10, 50, kind="range", depth=1, name="mini", parent_id=stage, **where)
+    made.span("a", 20, 10, kind="range", depth=2, name="micro", parent_id=outer, **where)
+    made.span("a", 200, 10, kind="range", depth=1, name="alone", parent_id="gone", **where)
+
+    timeline = load(made, tmp_path)
+
+    assert timeline.spans.root.tolist() == [0, 0, 0, -1]
+    assert timeline.spans.depth.tolist() == [0, 1, 2, 1]
+    stages = [timeline.names[code] for code in timeline.spans.stage]
+    assert stages == ["actor_update"] * 4
+    assert [timeline.names[code] for code in timeline.spans.name][1:] == ["mini", "micro", "alone"]
+
+
+def test_parents_in_a_circle_do_not_hang(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("a")
+    for own, parent in (("x", "y"), ("y", "x")):
+        made.span("a", 0, 10, role="r", kind="range", depth=1, span_id=own, parent_id=parent)
+
+    assert load(made, tmp_path).spans.root.tolist() == [-1, -1]
+
+
+def test_spans_without_a_start_or_a_length_are_not_drawn(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("a")
+    made.span("a", 0, 0, role="r", rank_id=0)
+    made.span("a", 0, 5, role="r", rank_id=0, start_ns=None)
+    made.span("a", 3, 5, role="r", rank_id=0)
+
+    assert len(load(made, tmp_path).spans) == 1
+
+
+def test_the_breakdown_is_found_by_span_and_keeps_unknowns(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("a")
+    made.span("a", 0, 5, role="r", rank_id=0)
+    span = made.span("a", 10, 5, role="r", rank_id=0)
+    made.breakdown.append({"span_id": span, "window_ns": 5 * MS, "computing_ns": 2 * MS})
+    made.breakdown.append({"span_id": "gone", "window_ns": 1})
+
+    breakdown = load(made, tmp_path).breakdown
+
+    assert list(breakdown) == [1]
+    assert breakdown[1].computing_ns == 2 * MS
+    assert breakdown[1].communication_ns is None
+
+
+def test_a_capture_on_a_boot_clock_is_drawn_near_the_others_and_marked(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("wall")
+    made.lane("boot", clock="boot")
+    made.span("wall", 0, 10, role="a", rank_id=0, host="n0")
+    made.span("boot", 0, 10, role="b", rank_id=0, host="n1", start_ns=76 * 86_400 * 10**9)
+    made.span("boot", 0, 10, role="b", rank_id=0, host="n1", start_ns=76 * 86_400 * 10**9 + 5 * MS)
+
+    timeline = load(made, tmp_path)
+
+    assert timeline.origin_ns == ORIGIN_NS
+    assert timeline.spans.start_ns.tolist() == [0, 0, 5 * MS]
+    assert timeline.lanes[0].clock_note is None
+    assert "boot clock" in (timeline.lanes[1].clock_note or "")
+
+
+def test_without_any_wall_clock_there_is_no_origin(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("a", clock="relative")
+    made.span("a", 0, 10, role="a", rank_id=0, start_ns=5_000)
+
+    timeline = load(made, tmp_path)
+
+    assert timeline.origin_ns is None
+    assert timeline.spans.start_ns.tolist() == [0]
+
+
+def test_sources_that_gave_less_are_listed_worst_first_without_those_of_a_heatmap(
+    tmp_path: Path,
+) -> None:
+    made = timeline_tables.failures(timeline_tables.training(steps=1), failed=2)
+
+    timeline = load(made, tmp_path)
+
+    statuses = [trouble.status for trouble in timeline.troubles]
+    assert statuses == ["failed", "failed", "salvaged", "empty"]
+    assert timeline.troubled("failed") == 2
+    assert timeline.sources == len(made.sources) - 1
+
+
+def test_missing_tables_are_an_empty_timeline(tmp_path: Path) -> None:
+    timeline = timeline_data.load(tmp_path)
+
+    assert timeline.lanes == []
+    assert timeline.origin_ns is None
+    assert timeline.extent_ns == 0

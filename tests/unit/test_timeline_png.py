@@ -1,0 +1,157 @@
+"""The still picture: its size, what is left out when it is too tall, and hostile names."""
+
+import struct
+import subprocess
+import sys
+import warnings
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl_insight.visualizers import VISUALIZERS, timeline_bars, timeline_data, timeline_layout
+from rl_insight.visualizers.timeline_png import SCALE, WIDTH
+from rl_insight.visualizers.timeline_sheet import MOST_HEIGHT, Sheet, plan
+from tests import timeline_tables
+from tests.timeline_tables import Tables
+
+
+def drawn(made: Tables, folder: Path, width: object = 800, scale: object = 1) -> Path:
+    output = folder / "rl_timeline.png"
+    made.write(folder / "tables")
+    VISUALIZERS.get("png").render(folder / "tables", output, {WIDTH: width, SCALE: scale})
+    return output
+
+
+def size(picture: Path) -> tuple[int, int]:
+    content = picture.read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", content[16:24])
+    return width, height
+
+
+def planned(lanes: int, scale: float = 2, each: int = 4) -> Sheet:
+    groups = [lane // each for lane in range(lanes)]
+    return plan([1.0] * lanes, groups, 2000, scale, label_width=250, legend_lines=1)
+
+
+@pytest.mark.parametrize(
+    ("width", "scale"), [(2000, 2), (800, 1), (801, 1.5), (1000, 3), (777, 2), ("1200", "2")]
+)
+def test_the_picture_is_exactly_width_times_scale_pixels_wide(
+    width: object, scale: object, tmp_path: Path
+) -> None:
+    picture = drawn(timeline_tables.training(ranks=2, steps=1), tmp_path, width, scale)
+
+    assert size(picture)[0] == round(float(str(width)) * float(str(scale)))
+
+
+def test_the_height_grows_with_the_lanes_up_to_a_limit() -> None:
+    heights = [planned(lanes).height for lanes in (1, 4, 64, 200, 1_000, 4_000, 40_000)]
+
+    assert heights[0] < heights[1] < heights[2] < heights[3] < heights[4]
+    assert max(heights) <= MOST_HEIGHT
+
+
+@pytest.mark.parametrize("scale", [0.5, 1, 2, 4])
+def test_no_picture_is_taller_than_the_limit(scale: float) -> None:
+    for lanes in (1, 333, 1_000, 3_999, 5_000, 100_000):
+        assert planned(lanes, scale).height <= MOST_HEIGHT
+
+
+def test_labels_thin_out_when_rows_get_small_and_the_picture_says_so() -> None:
+    assert planned(64).label_every == 1
+    assert planned(64).note is None
+    sheet = planned(1_000)
+    assert sheet.label_every > 1
+    assert len(sheet.kept) == 1_000
+    assert sheet.note == f"one lane in {sheet.label_every} is labelled"
+
+
+def test_too_many_lanes_are_thinned_by_whole_ranks_and_the_picture_says_so() -> None:
+    sheet = planned(20_000)
+
+    assert len(sheet.kept) < 20_000
+    assert sheet.note == f"too many lanes for one picture: {len(sheet.kept):,} of 20,000 drawn"
+    ranks = {place // 4 for place in sheet.kept}
+    assert len(sheet.kept) == 4 * len(ranks)
+
+
+def test_one_rank_with_too_many_lanes_is_thinned_too() -> None:
+    sheet = plan([1.0] * 9_000, [0] * 9_000, 2000, 2, label_width=250, legend_lines=1)
+
+    assert 0 < len(sheet.kept) < 9_000
+    assert sheet.height <= MOST_HEIGHT
+
+
+def test_every_lane_is_in_the_picture_as_a_bar_of_its_stages_colour(tmp_path: Path) -> None:
+    timeline = timeline_data.load(timeline_tables.training(ranks=4, steps=1).write(tmp_path))
+    layout = timeline_layout.arrange(timeline)
+    tops = {lane: 10 * place for place, lane in enumerate(layout.by_rank.lanes)}
+
+    found = timeline_bars.bars(timeline, layout, tops, 10, 500, gap=1, room_for_ranges=0)
+
+    assert set(found) == {stage.colour for stage in layout.stages}
+    rows = {bar.top // 10 for bars in found.values() for bar in bars}
+    assert rows == set(range(len(layout.rows)))
+    assert all(0 <= bar.left < bar.right <= 500 for bars in found.values() for bar in bars)
+
+
+def test_ranges_are_drawn_where_their_stage_has_room(tmp_path: Path) -> None:
+    timeline = timeline_data.load(timeline_tables.training(2, 1, 1, 4).write(tmp_path))
+    layout = timeline_layout.arrange(timeline)
+    tops = {lane: 20 * place for place, lane in enumerate(layout.by_rank.lanes)}
+    stages = {stage.colour for stage in layout.stages}
+
+    wide = timeline_bars.bars(timeline, layout, tops, 20, 2000, gap=1, room_for_ranges=24)
+    narrow = timeline_bars.bars(timeline, layout, tops, 20, 60, gap=1, room_for_ranges=24)
+
+    assert set(wide) > stages
+    assert set(narrow) == stages
+
+
+def test_hostile_names_are_drawn_without_a_warning(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        picture = drawn(timeline_tables.hostile(), tmp_path, 1000, 1)
+
+    assert size(picture)[0] == 1000
+    assert size(picture)[1] < 800
+
+
+@pytest.mark.parametrize("failed", [0, 3, 500])
+def test_an_empty_timeline_is_a_picture_that_says_so(failed: int, tmp_path: Path) -> None:
+    made = timeline_tables.nothing([f"f{n}.json" for n in range(failed)], ["failed"] * failed)
+
+    width, height = size(drawn(made, tmp_path, 800, 2))
+
+    assert width == 1600
+    assert 100 < height < 2_000
+
+
+def test_a_white_edge_parts_neighbouring_bars(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("a")
+    for turn in range(4):
+        made.span("a", 100 * turn, 100, role="actor_update", rank_id=0)
+    timeline = timeline_data.load(made.write(tmp_path))
+    layout = timeline_layout.arrange(timeline)
+
+    (bars,) = timeline_bars.bars(timeline, layout, {0: 0}, 10, 400, 2, 0).values()
+
+    gaps = [after.left - before.right for before, after in pairwise(bars)]
+    assert gaps == [2, 2, 2]
+    assert np.ptp([bar.top for bar in bars]) == 0
+
+
+def test_asking_for_the_visualizers_loads_no_drawing_library() -> None:
+    code = (
+        "import sys; from rl_insight.visualizers import VISUALIZERS;"
+        "[VISUALIZERS.get(name).output for name in ('html', 'png')];"
+        "print([name for name in ('matplotlib', 'plotly', 'pandas') if name in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
