@@ -2,8 +2,8 @@
 
     python benchmarks/command_line.py [--pairs 3] [--files 4]
 
-Both may use two cores: the command line runs with `--cores 2`, the plain readers two at a time. Each
-run of ours starts with an empty output folder, so nothing is cached.
+Both may use two cores: the command line runs with `--cores 2`, the plain readers two at a time.
+Each run of ours starts with an empty output folder, so nothing is cached.
 """
 
 import argparse
