@@ -42,8 +42,8 @@ class Counted:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def select(self, chosen: npt.NDArray[np.bool_]) -> "Counted":
-        """The rows where `chosen` is True."""
+    def select(self, chosen: npt.NDArray[np.bool_ | np.intp]) -> "Counted":
+        """The rows where `chosen` is True, or those with the indices that it lists."""
         return Counted(
             self.starts[chosen],
             self.codes[chosen],
@@ -83,6 +83,10 @@ class _Chunk:
         return _Chunk(self.starts[inside], self.durations[inside], self.codes[inside], low, high)
 
 
+_NO_TIMES: IntArray = np.empty(0, np.int64)
+_NO_EVENTS = _Chunk(_NO_TIMES, _NO_TIMES, np.empty(0, np.uint16), 0, 0)
+
+
 class DeviceTime:
     """All activity of one device."""
 
@@ -90,14 +94,14 @@ class DeviceTime:
         self._names = names
         self._most = most_events
         self._chunks: list[_Chunk] = []
-        self._sums = _no_counts()
+        self._sums = Counted(_NO_TIMES, _NO_EVENTS.codes, _NO_TIMES, _NO_TIMES, _NO_TIMES)
         self._events = 0
         self._end = 0
         self.total_ns = 0
         self.joined_gap_ns = 0
 
     def __bool__(self) -> bool:
-        return bool(self._chunks)
+        return bool(self._chunks) or len(self._sums) > 0
 
     def add(self, starts: IntArray, durations: IntArray, codes: npt.NDArray[np.integer]) -> None:
         """Take events; arrays of one length, times in ns, durations >= 0."""
@@ -113,25 +117,27 @@ class DeviceTime:
         """Take all events of `other`, which must not be used any more."""
         self._chunks += other._chunks
         self._events += other._events
-        self._sums = _together([self._sums, other._sums])
+        sums = _together([self._sums, other._sums])
+        self._sums = sums.select(np.argsort(sums.starts, kind="stable"))
         self._end = max(self._end, other._end)
         self.total_ns += other.total_ns
         self.joined_gap_ns = max(self.joined_gap_ns, other.joined_gap_ns)
 
     def pieces(self) -> Iterator[Piece]:
         """All activity in time order, in pieces that cover it from its first start to its end."""
-        if not self._chunks:
+        if not self:
             return
         categories = np.array(self._names.categories, dtype=np.int8)
         going_on = [0] * len(CATEGORIES)  # how far each class reaches beyond the pieces so far
         for low, high in pairwise(self._bounds()):
             parts = [
-                chunk.between(low, high)
-                for chunk in self._chunks
-                if chunk.low < high and chunk.high >= low
+                _NO_EVENTS,
+                *(
+                    chunk.between(low, high)
+                    for chunk in self._chunks
+                    if chunk.low < high and chunk.high >= low
+                ),
             ]
-            if not parts:
-                parts = [self._chunks[0].between(low, low)]
             starts = np.concatenate([part.starts for part in parts])
             durations = np.concatenate([part.durations for part in parts]).astype(np.int64)
             codes = np.concatenate([part.codes for part in parts])
@@ -162,11 +168,14 @@ class DeviceTime:
 
     def _bounds(self) -> list[int]:
         """Points in time between which about `_PIECE` events start."""
-        sample = np.concatenate([chunk.starts[::_SAMPLING] for chunk in self._chunks])
+        chunks = self._chunks
+        sample = np.concatenate([_NO_TIMES, *(chunk.starts[::_SAMPLING] for chunk in chunks)])
         sample.sort()
         cuts = np.unique(sample[_PIECE // _SAMPLING :: _PIECE // _SAMPLING]).tolist()
-        first = min(chunk.low for chunk in self._chunks)
-        last = max(self._end, 1 + max(chunk.high for chunk in self._chunks))
+        # What has no length leaves no interval behind, but it was counted.
+        edges = [*(chunk.low for chunk in chunks), *(chunk.high for chunk in chunks)]
+        edges += self._sums.starts[[0, -1]].tolist() if len(self._sums) else []
+        first, last = min(edges), max(self._end, 1 + max(edges))
         return [first, *(cut for cut in cuts if first < cut < last), last]
 
     def _counted(
@@ -182,17 +191,19 @@ class DeviceTime:
     def _compact(self) -> None:
         """Give up single events: united intervals per class, and sums of operations."""
         joiners = [Joiner(self._most // 8) for _ in CATEGORIES]
-        width = max(1, (self._end - self._bounds()[0]) // _STRETCHES)
+        length = self._end - self._bounds()[0]
+        width = max(1, length // _STRETCHES)
         sums = []
         for piece in self.pieces():
             for joiner, intervals in zip(joiners, _classes(piece.busy), strict=True):
                 joiner.add(intervals)
             sums.append(_summed(piece.counted, width))
         combined = _together(sums)
-        while len(combined) > self._most // 8:
+        # In one stretch there is one sum for each name: no fewer are possible.
+        while len(combined) > self._most // 8 and width <= length:
             width *= 2
             combined = _summed(combined, width)
-        self._sums = combined
+        self._sums = combined.select(np.argsort(combined.starts, kind="stable"))
         self._chunks, self._events = [], 0
         for index, joiner in enumerate(joiners):
             intervals, gap = joiner.result()
@@ -215,11 +226,6 @@ def _united(starts: IntArray, durations: IntArray, low: int, until: int) -> Inte
     if until > low:
         starts, durations = np.append(starts, low), np.append(durations, until - low)
     return union(starts, starts + durations) if len(starts) else EMPTY
-
-
-def _no_counts() -> Counted:
-    none = np.empty(0, np.int64)
-    return Counted(none, np.empty(0, np.uint16), none, none, none)
 
 
 def _together(parts: list[Counted]) -> Counted:

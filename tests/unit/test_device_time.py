@@ -17,6 +17,8 @@ EVENTS = st.lists(
     st.tuples(
         st.integers(0, 300), st.integers(0, 40), st.integers(0, 2), st.sampled_from(["a", "b", "c"])
     ),
+    # Enough for several pieces, and for summing up: Hypothesis prefers short lists.
+    min_size=40,
     max_size=120,
 )
 
@@ -90,6 +92,19 @@ def test_every_window_is_measured_as_if_all_events_were_looked_at_one_by_one(
     windows = [(low, low + length) for low, length in raw]
     seen = see(device_of(events, names), windows, names)
     assert seen.breakdowns == [slow_breakdown(events, low, high) for low, high in windows]
+
+
+def test_an_event_goes_on_through_all_the_pieces_that_it_covers() -> None:
+    names = OpNames()
+    short = [(10 * i, 1, 0, "short") for i in range(200)]
+    events = [(5, 1_500, 1, "long"), *short]
+    seen = see(device_of(events, names), [(0, 3_000), (700, 800)], names)
+    assert len(list(device_of(events, names).pieces())) > 10
+    whole, part = seen.breakdowns
+    assert whole is not None and part is not None
+    assert (whole.communication_ns, whole.overlapped_ns) == (1_500, 150)
+    # Nothing starts in 700-800 but ten short events, and the long one still goes on.
+    assert (part.communication_ns, part.computing_ns, part.free_ns) == (100, 10, 0)
 
 
 @settings(deadline=None)

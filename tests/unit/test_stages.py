@@ -191,10 +191,8 @@ def test_below_an_annotated_stage_only_its_own_thread_counts() -> None:
 
 
 def test_a_range_that_follows_another_is_not_inside_it() -> None:
-    assert ranges_of((0, 900, "update_actor"), (10, 20, "a"), (20, 30, "b")) == [
-        ("a", 1),
-        ("b", 1),
-    ]
+    given = ((0, 900, "update_actor"), (10, 20, "a"), (20, 30, "b"), (40, 50, "c"), (41, 50, "d"))
+    assert ranges_of(*given) == [("a", 1), ("b", 1), ("c", 1), ("d", 2)]
 
 
 def test_a_range_inside_one_of_the_same_name_is_that_range_again() -> None:
@@ -244,7 +242,7 @@ def test_annotations_without_length_are_passed_over() -> None:
 def test_too_many_ranges_are_left_out_from_below_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stages, "MOST_SPANS", 4)
+    monkeypatch.setattr(stages, "MOST_SPANS", 5)
     problems = Problems()
     found = find_spans(
         collect(
@@ -254,6 +252,7 @@ def test_too_many_ranges_are_left_out_from_below_and_counted(
             (40, 300, "long"),
             (410, 890, "mini_batch1"),
             (420, 440, "shorter"),
+            (450, 880, "longest"),
         ),
         Capture(0, 1_000),
         2,
@@ -264,6 +263,7 @@ def test_too_many_ranges_are_left_out_from_below_and_counted(
         ("mini_batch0", 0),
         ("long", 1),
         ("mini_batch1", 0),
+        ("longest", 3),
     ]
     assert problems.count("ranges_left_out") == 2
 

@@ -301,6 +301,12 @@ def test_time_0_is_a_time_where_all_times_are_small(tmp_path: Path) -> None:
     assert (row["start_ns"], row["duration_ns"]) == (0, 15_000)
 
 
+def test_time_0_is_no_time_among_times_of_minutes_after_it(tmp_path: Path) -> None:
+    # A clock that counts from the start of the machine: ten minutes.
+    events = [{**x("a", 1, 1), "ts": 0, "dur": 10}, {**x("b", 1, 1), "ts": 600_000_000, "dur": 10}]
+    assert stage(parse(tmp_path, *events))["duration_ns"] == 10_000
+
+
 def test_a_trace_with_nothing_but_time_0_is_still_drawn(tmp_path: Path) -> None:
     assert stage(parse(tmp_path, {**x("a", 1, 1), "ts": 0, "dur": 10}))["duration_ns"] == 10_000
 
@@ -343,6 +349,11 @@ def test_an_event_of_minutes_counts_in_a_capture_of_minutes(tmp_path: Path) -> N
 
 def test_the_only_event_of_a_capture_may_be_long(tmp_path: Path) -> None:
     assert times(stage(parse(tmp_path, x("a", 10, 10_083_720)))) == (10, 10_083_720)
+
+
+def test_the_only_event_of_a_capture_may_not_last_for_eight_days(tmp_path: Path) -> None:
+    parsed = parse(tmp_path, x("a", 10, 8 * DAY_US))
+    assert (parsed.status, parsed.problems.count("impossible_duration")) == ("empty", 1)
 
 
 def test_an_event_that_outlasts_the_profilers_span_many_times_does_not_count(
@@ -646,8 +657,8 @@ def test_without_device_data_there_is_no_breakdown(tmp_path: Path) -> None:
         ("kernel", "Memcpy DtoD", "memory"),
         ("kernel", "hipMemset", "memory"),
         ("Kernel", "gemmk1_kernel", "computing"),
-        ("Memcpy", "Memcpy HtoD (Pageable -> Device)", "memory"),
-        ("Memset", "Memset", "memory"),
+        ("Memcpy", "HtoD (Pageable -> Device)", "memory"),
+        ("Memset", "fill", "memory"),
         ("gpu_memcpy", "CopyDeviceToDevice", "memory"),
         ("mtia_ccp_events", "pe_exe", "computing"),
         ("mtia_ccp_events", "dma_request", "memory"),
@@ -707,6 +718,21 @@ def test_the_busiest_device_is_the_captures_own_and_others_are_counted(tmp_path:
     assert (lane(parsed)["device"], row["computing_ns"]) == (3, 300_000)
     assert [row["name"] for row in rows(parsed, "ops")] == ["gemm"]
     assert parsed.problems.count("other_devices") == 1
+
+
+def test_collectives_recorded_on_the_host_are_the_own_devices(tmp_path: Path) -> None:
+    parsed = parse(
+        tmp_path,
+        kernel("gemm", 100, 20, pid=3),
+        kernel("xccl::allreduce", 110, 30, "collective_comm", pid=4711),
+    )
+    (row,) = rows(parsed, "breakdown")
+    assert (row["computing_ns"], row["communication_ns"], row["overlapped_ns"]) == (
+        20_000,
+        30_000,
+        10_000,
+    )
+    assert (lane(parsed)["device"], len(parsed.problems)) == (3, 0)
 
 
 def test_activity_is_united_per_category(tmp_path: Path) -> None:
