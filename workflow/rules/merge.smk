@@ -8,9 +8,9 @@ rule merge:
         "logs/merge.log",
     benchmark:
         "benchmarks/merge.tsv"
+    retries: 1
     conda:
         "../envs/rl-insight.yaml"
-    retries: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=30,

@@ -8,15 +8,15 @@ rule parse:
         "logs/parse/{parser}/{unit}.log",
     benchmark:
         "benchmarks/parse/{parser}/{unit}.tsv"
-    conda:
-        "../envs/rl-insight.yaml"
-    retries: 2
-    resources:
-        mem_mb=parse_memory,
-        runtime=30,
     wildcard_constraints:
         parser="[A-Za-z0-9_-]+",
         unit="[A-Za-z0-9_-]+",
+    retries: 2
+    conda:
+        "../envs/rl-insight.yaml"
+    resources:
+        mem_mb=parse_memory,
+        runtime=30,
     params:
         options=parse_options,
     script:

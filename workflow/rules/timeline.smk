@@ -13,9 +13,9 @@ for visualizer in RUN.visualizers("timeline"):
             f"logs/timeline_{visualizer.name}.log",
         benchmark:
             f"benchmarks/timeline_{visualizer.name}.tsv"
+        retries: 1
         conda:
             "../envs/rl-insight.yaml"
-        retries: 1
         resources:
             mem_mb=lambda wildcards, attempt: 2000 * attempt,
             runtime=30,
