@@ -7,6 +7,7 @@ from rl_insight.parsers.base import Found, Parsed, Parser, Source
 from rl_insight.registry import Registry
 
 PARSERS: Registry[Parser] = Registry("cluster parser", "rl_insight.parsers")
+PARSERS.register("mstx", "rl_insight.parsers.mstx:PARSER")
 PARSERS.register("torch", "rl_insight.parsers.torch:PARSER")
 
 __all__ = ["PARSERS", "Found", "Parsed", "Parser", "Source"]

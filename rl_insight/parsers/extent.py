@@ -82,6 +82,15 @@ class Extent:
         if len(self._buckets) > _MOST_BUCKETS:
             self._thin()
 
+    def absorb(self, other: "Extent") -> None:
+        """Take all that `other` has collected."""
+        for number, (start, end, count) in other._buckets.items():
+            old = self._buckets.get(number, (start, end, 0))
+            self._buckets[number] = (min(old[0], start), max(old[1], end), old[2] + count)
+        self._strays += other._strays
+        if len(self._buckets) > _MOST_BUCKETS:
+            self._thin()
+
     def settle(self, declared: tuple[int, int] | None) -> Bounds | None:
         """The bounds, given from when to when the profiler itself says it ran; None without events.
 

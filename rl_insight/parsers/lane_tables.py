@@ -3,7 +3,7 @@
 Times come as the capture counts them; what `LaneRows.base_ns` adds makes them the lane's own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,9 +111,16 @@ def activity_table(seen: Seen, lane: LaneRows) -> pa.Table:
 
 
 def collective_table(
-    collectives: Collectives, windows: Windows, stage_ids: Sequence[str], lane: LaneRows
+    collectives: Collectives,
+    windows: Windows,
+    stage_ids: Sequence[str],
+    lane: LaneRows,
+    group: Callable[[object], str | None] | None = None,
 ) -> pa.Table:
-    """Rows of `collectives`: a call belongs to the stage in which it starts."""
+    """Rows of `collectives`: a call belongs to the stage in which it starts.
+
+    `group` gives a group's name for what was collected as such.
+    """
     columns = collectives.columns()
     if not columns:
         return tables.empty(COLLECTIVES)
@@ -123,6 +130,9 @@ def collective_table(
     for (low, high), span_id in zip(windows, stage_ids, strict=True):
         first, last = np.searchsorted(starts, (low, high)).tolist()
         inside[first:last] = [span_id] * (last - first)
+    if group is not None:
+        named = {one: group(one) for one in set(columns["group"])}
+        columns["group"] = [named[one] for one in columns["group"]]
     return tables.table(
         COLLECTIVES,
         {

@@ -1,0 +1,135 @@
+"""The parser for captures of the Ascend profiler (torch_npu), as text or as a database.
+
+A capture that has both is read once, from its database: it has the same tasks with exact times, the
+names of the communication groups, and it is quicker to read. Where it is damaged, the text is read.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from rl_insight.data import identity
+from rl_insight.data.tree import Tree
+from rl_insight.errors import ReadError
+from rl_insight.parsers import mstx_database, mstx_metadata, mstx_text
+from rl_insight.parsers.base import Found, Parsed, Source
+from rl_insight.parsers.losses import lost, why_empty
+from rl_insight.parsers.mstx_capture import MstxCapture
+from rl_insight.parsers.mstx_discovery import OUTPUT, claims, is_database, is_trace
+from rl_insight.parsers.mstx_metadata import Told
+from rl_insight.parsers.mstx_tables import Wanted, build
+from rl_insight.problems import Problems
+
+_RANGE_DEPTH = "timeline.parser.range_depth"
+_DEFAULT_RANGE_DEPTH = 2
+
+
+class MstxParser:
+    """One capture folder is one source, and each device in it a lane."""
+
+    name = "mstx"
+    preset = "timeline"
+    cache_version = 1
+    tables = ("lanes", "spans", "breakdown", "activity", "collectives", "ops")
+    options = (_RANGE_DEPTH,)
+
+    def discover(self, tree: Tree) -> Iterator[Found]:
+        """Every capture in `tree`, also one that was never analysed: its row says what to do."""
+        return claims(tree)
+
+    def parse(self, source: Source, options: Mapping[str, object]) -> Parsed:
+        """Read one capture; memory does not grow with its size.
+
+        Raises ReadError when it was never analysed, or cannot be read.
+        """
+        databases = [path for path in source.files if is_database(path)]
+        traces = [path for path in source.files if is_trace(path)]
+        if not databases and not traces:
+            raise ReadError(_not_analysed(source))
+        depth = options.get(_RANGE_DEPTH)
+        wanted = Wanted(
+            source.source_id,
+            identity.path_role(source.path, source.root.name),
+            depth if isinstance(depth, int) else _DEFAULT_RANGE_DEPTH,
+        )
+        problems = Problems()
+        told = mstx_metadata.read(source.root, source.files, problems)
+        if databases:
+            try:
+                return _from_database(source, databases[0], told, wanted, problems, bool(traces))
+            except ReadError as error:
+                if not traces:
+                    raise
+                problems.add("database_unreadable", "warning", example=str(error))
+        return _from_text(source, traces[0], told, wanted, problems)
+
+
+PARSER = MstxParser()
+
+
+def _from_database(
+    source: Source, path: str, told: Told, wanted: Wanted, problems: Problems, has_text: bool
+) -> Parsed:
+    """The rows of a database. Raises ReadError also when it has none but the text may have some."""
+    read = mstx_database.read(source.root / path, told, wanted.path_role)
+    capture = read.capture
+    tables = build(capture, told, wanted)
+    damage = None if read.damage is None else f"the database is damaged ({read.damage})"
+    if not tables["spans"].num_rows:
+        why = damage or "the database holds no timed events"
+        if has_text:
+            raise ReadError(why)
+        problems.extend(capture.problems)
+        return Parsed("empty", why, capture.events, problems, tables)
+    problems.extend(capture.problems)
+    if damage is not None:
+        kept = f"{damage}; the {capture.events:,} rows that could be read are kept"
+        return Parsed("salvaged", kept, capture.events, problems, tables)
+    detail = None
+    if not any(capture.devices.values()):
+        detail = _without_analysis(capture, told)
+        problems.add("no_device_tasks", "warning", example=detail)
+    return Parsed("ok", detail, capture.events, problems, tables)
+
+
+def _from_text(source: Source, path: str, told: Told, wanted: Wanted, problems: Problems) -> Parsed:
+    read = mstx_text.read(source.root / path, told.role or wanted.path_role)
+    capture = read.capture
+    if not read.is_trace:
+        return Parsed("skipped", "JSON of another kind: it holds no trace events")
+    tables = build(capture, told, wanted)
+    damage = lost(read.losses, capture.events)
+    problems.extend(read.losses)
+    problems.extend(capture.problems)
+    if not tables["spans"].num_rows:
+        why = why_empty(read.losses, capture.events)
+        why = why if damage is None else f"{why}; {damage}"
+        return Parsed("empty", why, capture.events, problems, tables)
+    detail = damage
+    if not any(device.is_analysed for device in capture.devices.values()):
+        missing = _without_analysis(capture, told)
+        problems.add("no_overlap_analysis", "warning", example=missing)
+        detail = missing if detail is None else f"{detail}; {missing}"
+    return Parsed("ok" if damage is None else "salvaged", detail, capture.events, problems, tables)
+
+
+def _without_analysis(capture: MstxCapture, told: Told) -> str:
+    """Why a trace may have no «Overlap Analysis», and what it is drawn from."""
+    why = "collected at level_none" if _is_level_none(told) else "collected at level_none?"
+    if any(capture.devices.values()):
+        return f"no Overlap Analysis ({why}); its tasks say when the device was busy"
+    return f"no Overlap Analysis and no device tasks ({why}); it is drawn without a breakdown"
+
+
+def _is_level_none(told: Told) -> bool:
+    return (told.level or "").lower().replace("_", "") == "levelnone"
+
+
+def _not_analysed(source: Source) -> str:
+    """What to do about a capture that has no result."""
+    folder = source.absolute if source.absolute.is_dir() else source.root
+    what = "never analysed: it holds only raw data"
+    if (folder / OUTPUT).is_dir():
+        what = f"not analysed: its {OUTPUT} holds no result"
+    return (
+        f"{what}. Where torch_npu is installed, run `rl-insight preprocess {folder}`, or in Python "
+        f"`from torch_npu.profiler.profiler import analyse; analyse({str(folder)!r})`"
+    )

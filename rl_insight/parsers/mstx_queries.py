@@ -1,0 +1,79 @@
+"""Questions to the database of an Ascend capture, by column name: its schema has many versions.
+
+Sources: msprof, docs/en/user_guide/profile_data_file_references_db.md and db_assembler.cpp;
+torch_npu, _constant.py (TableColumnsManager). Any table and any column may be missing. Numbers are
+cast, since PYTORCH_API keeps its times as text.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from rl_insight.problems import Problems
+from rl_insight.readers import sqlite
+
+Rows = list[tuple[object, ...]]
+
+_LONGEST_TEXT = 500
+_MOST_TEXTS = 200_000
+
+
+class AscendDatabase:
+    """An open database. A table that cannot be read is a problem, and then has no (more) rows."""
+
+    def __init__(self, connection: sqlite3.Connection, problems: Problems) -> None:
+        self._connection = connection
+        self._problems = problems
+        self._columns: dict[str, tuple[str, ...]] = {}
+        self.damage: str | None = None
+        """The first thing that went wrong, for a person."""
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Whether there is a table with these columns."""
+        if table not in self._columns:
+            try:
+                self._columns[table] = sqlite.columns(self._connection, table)
+            except sqlite3.Error as error:
+                self._columns[table] = ()
+                self._lose(table, error)
+        known = self._columns[table]
+        return bool(known) and set(columns) <= set(known)
+
+    def chunks(self, table: str, query: str, values: Sequence[object] = ()) -> Iterator[Rows]:
+        """The rows of `query`, which is about `table`, in chunks."""
+        try:
+            yield from sqlite.chunks(self._connection, query, values)
+        except sqlite3.Error as error:
+            self._lose(table, error)
+
+    def rows(self, table: str, query: str, values: Sequence[object] = ()) -> Rows:
+        """All rows of a `query` that gives few."""
+        return next(self.chunks(table, query, values), [])
+
+    def texts(self, table: str, column: str) -> dict[object, str]:
+        """The texts of STRING_IDS that a column of `table` points at, by their number."""
+        if not self.has("STRING_IDS", "id", "value") or not self.has(table, column):
+            return {}
+        query = (
+            f"SELECT id, substr(value, 1, {_LONGEST_TEXT}) FROM STRING_IDS "
+            f"WHERE id IN (SELECT {column} FROM {table}) LIMIT {_MOST_TEXTS}"
+        )
+        return {number: str(text) for chunk in self.chunks(table, query) for number, text in chunk}
+
+    def enumeration(self, table: str) -> dict[object, str]:
+        """The names in an ENUM table, by their number."""
+        if not self.has(table, "id", "name"):
+            return {}
+        rows = self.rows(table, f"SELECT id, name FROM {table}")
+        return {number: str(name) for number, name in rows}
+
+    def times(self, table: str) -> str:
+        """The two columns with which every question about times begins, in ns."""
+        return f"CAST({table}.startNs AS INTEGER), CAST({table}.endNs AS INTEGER)"
+
+    def optional(self, table: str, column: str) -> str:
+        """A column as a whole number, or NULL where the table does not have it."""
+        return f"CAST({table}.{column} AS INTEGER)" if self.has(table, column) else "NULL"
+
+    def _lose(self, table: str, error: sqlite3.Error) -> None:
+        self.damage = self.damage or f"{table}: {error}"
+        self._problems.add("table_unreadable", "warning", example=f"{table}: {error}")
