@@ -8,6 +8,7 @@ from rl_insight.registry import Registry
 
 PARSERS: Registry[Parser] = Registry("cluster parser", "rl_insight.parsers")
 PARSERS.register("mstx", "rl_insight.parsers.mstx:PARSER")
+PARSERS.register("nvtx", "rl_insight.parsers.nvtx:PARSER")
 PARSERS.register("torch", "rl_insight.parsers.torch:PARSER")
 
 __all__ = ["PARSERS", "Found", "Parsed", "Parser", "Source"]

@@ -5,7 +5,7 @@ call of each stage inside.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rl_insight.data import roles
 from rl_insight.parsers.annotations import Annotation, Annotations, batch_of
@@ -21,7 +21,8 @@ class Capture:
 
     `first_ns` and `last_ns` are its first and last real event, `end_ns` is when the profiler
     stopped, where it says so. `role` is the role that the path tells. `cut_short` is True when the
-    file ends before the capture did.
+    file ends before the capture did. `stages` maps names that are stages in this capture, besides
+    the known ones, to their roles.
     """
 
     first_ns: int
@@ -29,6 +30,7 @@ class Capture:
     end_ns: int | None = None
     role: str | None = None
     cut_short: bool = False
+    stages: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -66,10 +68,11 @@ def find_spans(
 ) -> list[Span]:
     """The stage spans of `capture`, in order of start, then the range spans below them.
 
-    A stage is an annotation that names a known stage, or the role of the path, and lies in no other
-    such. Without one the whole capture, first to last event, is one stage without a name. Ranges
-    are kept `range_depth` levels deep; mini- and micro-batches at any depth, unless it is 0. What
-    exceeds MOST_SPANS is left out, deepest and shortest first, and counted in `problems`.
+    A stage is an annotation that names a known stage, the role of the path, or one of the capture's
+    own stages, and lies in no other such. Without one the whole capture, first to last event, is
+    one stage without a name. Ranges are kept `range_depth` levels deep; mini- and micro-batches at
+    any depth, unless it is 0. What exceeds MOST_SPANS is left out, deepest and shortest first, and
+    counted in `problems`.
     """
     stages = _outermost(annotations, capture)
     spans = list(stages.values())
@@ -90,7 +93,7 @@ def _outermost(annotations: Annotations, capture: Capture) -> dict[int, Span]:
     reach: dict[object, int] = {}
     for order, one in enumerate(annotations):
         if one.name not in named:
-            named[one.name] = _stage_name(one.name, capture.role)
+            named[one.name] = _stage_name(one.name, capture)
         role = named[one.name]
         # Inside another stage of its thread, or inside the same stage of another thread.
         inside = max(reach.get(one.tid, one.start_ns), reach.get((role,), one.start_ns))
@@ -102,12 +105,14 @@ def _outermost(annotations: Annotations, capture: Capture) -> dict[int, Span]:
     return found
 
 
-def _stage_name(name: str, path_role: str | None) -> str | None:
+def _stage_name(name: str, capture: Capture) -> str | None:
     role = roles.canonical(name)
     if role in roles.STAGES:
         return role
-    own = path_role is not None and role == roles.bare(path_role)
-    return role if own and role not in roles.WHOLE_STEP else None
+    own = capture.role is not None and role == roles.bare(capture.role)
+    if own and role not in roles.WHOLE_STEP:
+        return role
+    return capture.stages.get(name)
 
 
 def _stage(one: Annotation, role: str, capture: Capture) -> Span:

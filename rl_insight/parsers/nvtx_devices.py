@@ -1,0 +1,132 @@
+"""The device activity of an nsys capture: kernels, copies, graph launches, and collectives."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_insight.intervals import IntArray
+from rl_insight.parsers.collectives import Collective, Collectives
+from rl_insight.parsers.devices import Devices
+from rl_insight.parsers.kernel_names import COMMUNICATION, COMPUTING, kernel_class
+from rl_insight.parsers.nvtx_rows import (
+    ACTIVITY,
+    GRAPH,
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    MISSING,
+    Work,
+    process_of,
+)
+from rl_insight.parsers.op_names import OpNames
+
+# ENUM_CUDA_MEMCPY_OPER; named as kineto does.
+_COPIES: Final = {
+    1: "Memcpy HtoD",
+    2: "Memcpy DtoH",
+    3: "Memcpy HtoA",
+    4: "Memcpy AtoH",
+    5: "Memcpy AtoA",
+    6: "Memcpy AtoD",
+    7: "Memcpy DtoA",
+    8: "Memcpy DtoD",
+    9: "Memcpy HtoH",
+    10: "Memcpy PtoP",
+}
+_NAMES: Final = {
+    KERNEL: "(unnamed)",
+    MEMCPY: "Memcpy",
+    MEMSET: "Memset",
+    GRAPH: "CUDA graph",
+}
+
+# `ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs…)`, before NCCL 2.20
+# `ncclKernel_AllReduce_…`; point-to-point is `…_SendRecv`.
+_COLLECTIVE: Final = re.compile(r"(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)")
+_LONGEST_NAME: Final = 1_000
+
+
+class ProcessDevices:
+    """What one process did on its devices; times in ns since the capture began."""
+
+    def __init__(self, names: OpNames) -> None:
+        self.devices = Devices(names)
+        self.collectives = Collectives()
+        self.first_ns: int | None = None
+        self.last_ns: int | None = None
+
+    def add(
+        self, owners: Sequence[int | None], starts: IntArray, durations: IntArray, codes: IntArray
+    ) -> None:
+        """Take events; sequences of one length."""
+        first, last = int(starts.min()), int((starts + durations).max())
+        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+        self.devices.add(owners, starts, durations, codes)
+
+
+class NvtxDevices:
+    """Collects device activity by process id (MISSING where a row tells none)."""
+
+    def __init__(self) -> None:
+        self.names = OpNames()
+        self.processes: dict[int, ProcessDevices] = {}
+        self.unnamed = 0
+
+    def add(self, work: Work, strings: Mapping[int, str]) -> None:
+        """Take rows with a start and an end not before it; `strings` tells how kernels are called.
+
+        Counts in `unnamed` the kernels whose name is not among them.
+        """
+        if len(work) == 0:
+            return
+        codes, ops = self._codes(work, strings)
+        processes = np.where(work.processes == MISSING, MISSING, process_of(work.processes))
+        durations = work.ends - work.starts
+        owners = [None if device == MISSING else device for device in work.devices.tolist()]
+        for process in np.unique(processes).tolist():
+            if process not in self.processes:
+                self.processes[process] = ProcessDevices(self.names)
+            known = self.processes[process]
+            own = processes == process
+            several = not own.all()
+            devices = list(compress(owners, own.tolist())) if several else owners
+            known.add(devices, work.starts[own], durations[own], codes[own])
+            for op, chosen in ops.items():
+                called = own & chosen
+                known.collectives.add(
+                    work.starts[called], durations[called], [Collective(op)] * int(called.sum())
+                )
+
+    def _codes(
+        self, work: Work, strings: Mapping[int, str]
+    ) -> tuple[IntArray, dict[str, npt.NDArray[np.bool_]]]:
+        """The code of each row, and which rows are a collective, by what it is called."""
+        numbers, counts = np.unique(work.names, return_counts=True)
+        codes = np.zeros(len(work), np.int64)
+        ops: dict[str, npt.NDArray[np.bool_]] = {}
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            chosen = work.names == number
+            category, name = ACTIVITY[work.table], _NAMES[work.table]
+            if work.table == MEMCPY:
+                name = _COPIES.get(number, name)
+            elif work.table == KERNEL and number in strings:
+                name = strings[number][:_LONGEST_NAME]
+                category = kernel_class(name) or COMPUTING
+            elif work.table == KERNEL:
+                self.unnamed += count
+            if category == COMMUNICATION:
+                op = collective_op(name)
+                ops[op] = ops.get(op, False) | chosen
+            codes[chosen] = self.names.code(category, name)
+        return codes, ops
+
+
+def collective_op(kernel: str) -> str:
+    """The operation of a kernel that communicates: `AllReduce`; else the kernel's own name."""
+    found = _COLLECTIVE.search(kernel)
+    return found[1] if found else kernel.partition("(")[0]

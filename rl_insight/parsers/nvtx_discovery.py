@@ -1,0 +1,146 @@
+"""Which files and folders of an input folder are captures of nsys, and in which form each is read.
+
+A capture is often there in several forms: the report, and what was exported from it. It is read
+once, from the form that is quickest to read; the others are said to be skipped.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import PurePosixPath
+from typing import Final
+
+from rl_insight.data.names import facts
+from rl_insight.data.tree import File, Tree
+from rl_insight.errors import ReadError
+from rl_insight.parsers.base import Found
+from rl_insight.parsers.nvtx_kinds import RAW, UNFINISHED, are_messages, are_rows, unpacked
+from rl_insight.parsers.nvtx_rows import TABLES
+from rl_insight.readers.sqlite import MAGIC, database
+
+_HEAD: Final = 65_536
+
+_DATABASES: Final = (".sqlite", ".sqlite3", ".db", ".db3")
+_LINES: Final = (".jsonl", ".jsonlines", ".ndjson", ".json")
+_LINES_ALSO_PACKED: Final = (*_LINES, *(f"{suffix}.gz" for suffix in _LINES))
+_FOLDER_FILES: Final = {".parquet": "_pqtdir", ".arrow": "_arwdir"}
+# Forms that nsys writes and that are not read.
+_OTHER_FORMS: Final = (".h5", ".hdf", ".arrows")
+_FOLDER_SUFFIXES: Final = re.compile(r"[_.](pqtdir|arwdir|parquetdir|arrowdir|parquet|arrow)\Z")
+
+# SQLite databases and JSON that belong to profiles of others.
+_ASCEND: Final = re.compile(r"ascend_pytorch_profiler|analysis\.db|msprof|profiler_")
+_TORCH: Final = frozenset({"verl-A/B", "verl-C/D", "vllm", "sglang", "tensorboard"})
+
+
+class Form(IntEnum):
+    """The forms of a capture; of several the first is read."""
+
+    DATABASE = 0
+    PARQUET = 1
+    ARROW = 2
+    LINES = 3
+    DAMAGED = 4
+    """By its name an export, but its first bytes are those of none."""
+    MESSAGES = 5
+    OTHER = 6
+    RAW = 7
+    UNFINISHED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    form: Form
+    path: str
+    files: tuple[str, ...]
+
+
+def claims(tree: Tree) -> Iterator[Found]:
+    """Every capture in `tree` in its best form; with `skip` its other forms."""
+    captures: dict[tuple[str, str], list[_Candidate]] = defaultdict(list)
+    inside = set()
+    for folder, files in _folders(tree).items():
+        place = PurePosixPath(folder or ".")
+        stem = _FOLDER_SUFFIXES.sub("", place.name)
+        for suffix, own in files.items():
+            form = Form.PARQUET if suffix == ".parquet" else Form.ARROW
+            captures[str(place.parent), stem].append(_Candidate(form, str(place), tuple(own)))
+            inside.update(own)
+    for file in tree.files:
+        found = _file(tree, file) if file.path not in inside else None
+        if found is not None:
+            form, stem = found
+            place = PurePosixPath(file.path).parent
+            captures[str(place), stem].append(_Candidate(form, file.path, (file.path,)))
+    for key in sorted(captures):
+        best, *others = sorted(captures[key], key=lambda one: (one.form, one.path))
+        yield Found(best.path, best.files)
+        name = PurePosixPath(best.path).name
+        for other in others:
+            why = f"the same capture was exported as {name}, which is read"
+            if other.path != best.path:
+                yield Found(other.path, other.files, why)
+
+
+def _folders(tree: Tree) -> dict[str, dict[str, list[str]]]:
+    """The folders that hold tables of nsys as files: the files that matter, by their suffix."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for file in tree.files:
+        stem, dot, suffix = file.name.rpartition(".")
+        if f"{dot}{suffix}" in _FOLDER_FILES and stem in TABLES:
+            found[file.folder][f"{dot}{suffix}"].append(file.path)
+    return found
+
+
+def _file(tree: Tree, file: File) -> tuple[Form, str] | None:
+    """The form of a file and the name of its capture; None where it is none of nsys."""
+    name = file.name
+    for suffixes, form in (
+        (RAW, Form.RAW),
+        ((UNFINISHED,), Form.UNFINISHED),
+        (_OTHER_FORMS, Form.OTHER),
+        (_DATABASES, Form.DATABASE),
+        (_LINES_ALSO_PACKED, Form.LINES),
+    ):
+        suffix = max((one for one in suffixes if name.endswith(one)), key=len, default=None)
+        if suffix is None:
+            continue
+        named = facts(file.path).grammar == "nsys"
+        if form in (Form.RAW, Form.UNFINISHED) or (form is Form.OTHER and named):
+            known: Form | None = form
+        elif form is Form.OTHER or (not named and _of_others(file)):
+            return None
+        else:
+            content = _database(tree, file) if form is Form.DATABASE else _lines(tree, file)
+            known = Form.DAMAGED if content is None and named else content
+        return None if known is None else (known, name.removesuffix(suffix))
+    return None
+
+
+def _of_others(file: File) -> bool:
+    """Whether a name is that of another profiler's file, so that it need not be opened."""
+    if any(part.endswith("ascend_pt") for part in file.parts[:-1]) or _ASCEND.match(file.name):
+        return True
+    return facts(file.path).grammar in _TORCH
+
+
+def _database(tree: Tree, file: File) -> Form | None:
+    if tree.head(file.path, len(MAGIC)) != MAGIC:
+        return None
+    marks = ", ".join("?" * len(TABLES))
+    query = f"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ({marks})"
+    try:
+        with database(tree.absolute(file.path)) as connection:
+            (count,) = connection.execute(query, TABLES).fetchone()
+    except ReadError:
+        return None
+    return Form.DATABASE if count else None
+
+
+def _lines(tree: Tree, file: File) -> Form | None:
+    text = unpacked(tree.head(file.path, _HEAD))
+    if are_rows(text):
+        return Form.LINES
+    return Form.MESSAGES if are_messages(text) else None

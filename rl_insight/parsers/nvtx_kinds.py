@@ -1,0 +1,85 @@
+"""What a file of nsys is, told by its first bytes, and what to do with one that is no export."""
+
+import re
+import shlex
+import zlib
+from pathlib import PurePosixPath
+from typing import Final
+
+import msgspec
+
+GZIP_MAGIC: Final = b"\x1f\x8b"
+_GZIP_AND_ZLIB_HEADER: Final = 47
+_MOST_UNPACKED: Final = 65_536
+
+RAW: Final = (".nsys-rep", ".qdrep")
+UNFINISHED: Final = ".qdstrm"
+
+# The tables of an export: those that are always there, and the families of the others.
+_TABLE: Final = (
+    r"StringIds|ThreadNames|PROCESSES|ProcessStreams|DIAGNOSTIC_EVENT|PROFILER_OVERHEAD"
+    r"|(?:NVTX|ANALYSIS|META_DATA|TARGET_INFO|CUPTI_ACTIVITY|ENUM|OSRT|CUDA|CUBLAS|CUDNN|GPU|SCHED"
+    r"|COMPOSITE|SAMPLING|NIC|NET|MPI|UCX|GENERIC|PERF|VULKAN|OPENGL)_[A-Za-z0-9_]+"
+)
+_IS_TABLE: Final = re.compile(_TABLE)
+_TABLE_SIGN: Final = re.compile(rf'"table"\s*:\s*"(?:{_TABLE})"'.encode())
+# `nsys export --type json` writes protobuf messages, a line for each: events, then names (NVIDIA's
+# exporter documentation, «JSON and Text Format Description»).
+_MESSAGE: Final = re.compile(
+    rb'\{\s*(?:"Type"\s*:\s*"?\d+"?\s*,\s*)?"(?:[A-Z][A-Za-z]*Event)"\s*:\s*\{'
+    rb'|\{\s*"type"\s*:\s*"(?:String|ThreadName|Stream)"'
+    rb'|\{\s*"data"\s*:\s*\[\s*"\[Unknown\]"'
+)
+_LINES_LOOKED_AT: Final = 50
+
+
+class _Probe(msgspec.Struct, gc=False):
+    table: str | None = None
+
+
+_PROBE: Final = msgspec.json.Decoder(_Probe)
+
+
+def unpacked(head: bytes) -> bytes:
+    """The beginning of the text of a file that starts with `head`."""
+    if not head.startswith(GZIP_MAGIC):
+        return head
+    try:
+        return zlib.decompressobj(_GZIP_AND_ZLIB_HEADER).decompress(head, _MOST_UNPACKED)
+    except zlib.error:
+        return b""
+
+
+def are_rows(text: bytes) -> bool:
+    """Whether `text` begins like an export as JSON lines: rows that name a table of nsys."""
+    for line in text.splitlines()[:_LINES_LOOKED_AT]:
+        try:
+            table = _PROBE.decode(line).table
+        except (msgspec.MsgspecError, RecursionError):
+            # The last line is cut; and one that is damaged says nothing about the others.
+            if line.lstrip().startswith(b"{") and _TABLE_SIGN.search(line):
+                return True
+            continue
+        if table is not None and _IS_TABLE.fullmatch(table):
+            return True
+    return False
+
+
+def are_messages(text: bytes) -> bool:
+    """Whether `text` begins like an export of the older kind, `nsys export --type json`."""
+    lines = text.lstrip(b"\xef\xbb\xbf \t\r\n").splitlines()
+    return bool(lines) and _MESSAGE.match(lines[0]) is not None
+
+
+def export_command(path: str) -> str:
+    """The command that exports the report at `path`, which may have any suffix of nsys."""
+    place = PurePosixPath(path)
+    stem = place.name
+    for suffix in (*RAW, UNFINISHED, ".json", ".h5", ".txt", ".arrows"):
+        stem = stem.removesuffix(suffix)
+    report = place.with_name(place.name if place.name.endswith(RAW) else f"{stem}{RAW[0]}")
+    target = place.with_name(f"{stem}.sqlite")
+    return (
+        "nsys export --type sqlite --force-overwrite=true "
+        f"-o {shlex.quote(str(target))} {shlex.quote(str(report))}"
+    )

@@ -1,0 +1,211 @@
+"""The NVTX ranges of one process, kept small for any number of them.
+
+Three kinds are kept apart. Ranges that may be stages or batches stay, all of them. Of others, and
+of the operators that torch's `emit_nvtx` puts around everything it runs, the longest stay: a range
+is never longer than the one around it, so none loses what it lies in.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rl_insight.data import roles
+from rl_insight.parsers.annotations import Annotations, batch_of
+from rl_insight.parsers.nvtx_rows import MISSING, Ranges, thread_of
+
+MOST_RANGES = 50_000
+MOST_OPERATORS = 2_000
+
+UNNAMED = "(unnamed)"
+
+# torch/csrc/profiler/util.cpp, getNvtxStr: what follows the operator's name.
+_OPERATOR = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = ")
+_OPERATOR_SIGNS = (", op_id = ", ", seq = ")
+
+# Domains of libraries that annotate each of their calls (NVIDIA/nccl#1477, rapidsai/quent#472).
+_LIBRARIES = re.compile(
+    r"nccl|nvshmem|cccl|cub|thrust|cublas|cublaslt|cudnn|cusparse|cusolver|cufft|curand|cutensor"
+    r"|cudf|libcudf|librmm|libkvikio|kvikio|raft|torch|pytorch|transformerengine|transformer_engine"
+    r"|tensorrt|tensorrt_llm|ucx|ucp|uct|mpi|python gil",
+    re.IGNORECASE,
+)
+
+
+def operator_name(name: str) -> str | None:
+    """The operator that torch's `emit_nvtx` means by `name`; None for any other name.
+
+    `aten::mm, seq = 5, op_id = 12, sizes = [[2, 3], [3, 4]]` is `aten::mm`.
+    """
+    found = _OPERATOR.search(name)
+    return name[: found.start()] if found and found.start() else None
+
+
+def is_library(domain: str) -> bool:
+    """Whether a domain is that of a library which annotates its own calls."""
+    return _LIBRARIES.fullmatch(domain) is not None
+
+
+@dataclass(slots=True)
+class _Longest:
+    """Keeps the `most` longest of the ranges that it is given, whatever blocks they come in.
+
+    Of equally long ones the earlier stay. `shortest` is the length below which none can stay.
+    """
+
+    most: int
+    parts: list[Ranges] = field(default_factory=list)
+    count: int = 0
+    shortest: int = 0
+    left_out: int = 0
+
+    def add(self, ranges: Ranges) -> None:
+        if self.shortest:
+            fits = ranges.ends - ranges.starts >= self.shortest
+            if not fits.all():
+                self.left_out += int(len(fits) - fits.sum())
+                ranges = ranges.select(fits)
+        if len(ranges) == 0:
+            return
+        self.parts.append(ranges)
+        self.count += len(ranges)
+        if self.count > 3 * self.most:
+            self.thin()
+
+    def thin(self) -> None:
+        """Keep the `most` longest."""
+        if self.count <= self.most:
+            return
+        together = joined(self.parts)
+        lengths = together.ends - together.starts
+        order = np.lexsort((together.threads, together.starts, -lengths))[: self.most]
+        self.shortest = int(lengths[order[-1]])
+        self.left_out += self.count - self.most
+        self.parts, self.count = [together.select(np.sort(order))], self.most
+
+
+class ProcessRanges:
+    """Collects the ranges of one process; all have an end and a length.
+
+    `first_ns` and `last_ns` are the first start and the last end, also of those not kept.
+    """
+
+    def __init__(self, most: int = MOST_RANGES, most_operators: int = MOST_OPERATORS) -> None:
+        self._wanted = _Longest(most)
+        self._others = _Longest(most)
+        self._operators = _Longest(most_operators)
+        self.first_ns: int | None = None
+        self.last_ns: int | None = None
+
+    def add(self, ranges: Ranges, wanted: "Wanted") -> None:
+        """Take ranges; `wanted` tells which names must stay."""
+        if len(ranges) == 0:
+            return
+        first, last = int(ranges.starts.min()), int(ranges.ends.max())
+        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+        one, other = _OPERATOR_SIGNS
+        signs = [text is not None and (one in text or other in text) for text in ranges.texts]
+        operators = np.array(signs, dtype=bool)
+        if operators.any():
+            self._operators.add(ranges.select_if(operators))
+            ranges = ranges.select(~operators)
+        if len(ranges) == 0:
+            return
+        chosen = np.array(
+            [
+                wanted.text(text) if text is not None else wanted.number(number)
+                for text, number in zip(ranges.texts, ranges.text_ids.tolist(), strict=True)
+            ],
+            dtype=bool,
+        )
+        self._wanted.add(ranges.select(chosen))
+        self._others.add(ranges.select(~chosen))
+
+    @property
+    def left_out(self) -> int:
+        """How many ranges were not kept, besides operators."""
+        return self._wanted.left_out + self._others.left_out
+
+    @property
+    def operators_left_out(self) -> int:
+        """How many of torch's operators were not kept."""
+        return self._operators.left_out
+
+    def annotations(
+        self, strings: Mapping[int, str], domain_name: Callable[[int], str]
+    ) -> tuple[Annotations, int, int]:
+        """The ranges with their names and domains, without those of libraries.
+
+        Also how many have no name that can be told, and how many are a library's.
+        """
+        found = Annotations()
+        unnamed = of_libraries = 0
+        for store in (self._wanted, self._others, self._operators):
+            store.thin()
+        parts = [*self._wanted.parts, *self._others.parts, *self._operators.parts]
+        if not parts:
+            return found, 0, 0
+        together = joined(parts)
+        domains = {number: domain_name(number) for number in set(together.domains.tolist())}
+        dropped = {number for number, name in domains.items() if is_library(name)}
+        for start, end, thread, domain, text, text_id in zip(
+            together.starts.tolist(),
+            together.ends.tolist(),
+            together.threads.tolist(),
+            together.domains.tolist(),
+            together.texts,
+            together.text_ids.tolist(),
+            strict=True,
+        ):
+            name = strings.get(text_id) if text is None else text
+            if not name:
+                unnamed += 1
+                name = UNNAMED
+            if domain in dropped and roles.canonical(name) not in roles.STAGES:
+                of_libraries += 1
+                continue
+            found.add(start, end, name, str(thread_of(thread)), domains[domain])
+        return found, unnamed, of_libraries
+
+
+class Wanted:
+    """Tells the names that must stay, whatever their length: of stages, and of batches.
+
+    `strings` are those known so far. A name that is not known yet may be one, and stays.
+    """
+
+    def __init__(self, strings: Mapping[int, str]) -> None:
+        self._strings = strings
+        self._known: dict[str, bool] = {}
+
+    def text(self, name: str) -> bool:
+        """Whether a range called `name` must stay."""
+        known = self._known.get(name)
+        if known is None:
+            if len(self._known) > 100_000:
+                self._known.clear()
+            known = batch_of(name) != (None, None) or roles.canonical(name) in roles.STAGES
+            self._known[name] = known
+        return known
+
+    def number(self, text_id: int) -> bool:
+        """The same for a range that is called by the string with that id."""
+        name = self._strings.get(text_id)
+        return text_id != MISSING if name is None else self.text(name)
+
+
+def joined(parts: list[Ranges]) -> Ranges:
+    """Several as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Ranges(
+        np.concatenate([part.starts for part in parts]),
+        np.concatenate([part.ends for part in parts]),
+        np.concatenate([part.kinds for part in parts]),
+        np.concatenate([part.threads for part in parts]),
+        np.concatenate([part.domains for part in parts]),
+        [text for part in parts for text in part.texts],
+        np.concatenate([part.text_ids for part in parts]),
+    )

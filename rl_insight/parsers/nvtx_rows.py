@@ -1,0 +1,207 @@
+"""The rows of an nsys export that matter, in the one form into which every reader brings them.
+
+Tables and columns are called the same in all exports (the exporter's schema, seen at versions 3.24
+and 3.25): JSON lines name the table in each row, SQLite has tables, Parquet and Arrow folders one
+file per table. Times are ns since the capture began (ANALYSIS_DETAILS.startTime).
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rl_insight.data.name_facts import number
+from rl_insight.intervals import IntArray
+from rl_insight.parsers.kernel_names import COMPUTING, MEMORY
+
+STRINGS: Final = "StringIds"
+RANGES: Final = "NVTX_EVENTS"
+DETAILS: Final = "ANALYSIS_DETAILS"
+SESSION: Final = "TARGET_INFO_SESSION_START_TIME"
+CAPTURE: Final = "META_DATA_CAPTURE"
+SYSTEM: Final = "TARGET_INFO_SYSTEM_ENV"
+EXPORT: Final = "META_DATA_EXPORT"
+KERNEL: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
+MEMCPY: Final = "CUPTI_ACTIVITY_KIND_MEMCPY"
+MEMSET: Final = "CUPTI_ACTIVITY_KIND_MEMSET"
+GRAPH: Final = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+
+# Tables of device activity, with the class of what has no name of its own. A graph launch is one
+# row (verl sets cuda-graph-trace=graph): what runs inside cannot be told apart, and is computing.
+ACTIVITY: Final = {KERNEL: COMPUTING, MEMCPY: MEMORY, MEMSET: MEMORY, GRAPH: COMPUTING}
+
+# In the order in which they are best read: what says how to take the rest comes first.
+TABLES: Final = (DETAILS, SESSION, STRINGS, CAPTURE, SYSTEM, EXPORT, RANGES, *ACTIVITY)
+
+# NVTX event types (ENUM_NSYS_EVENT_TYPE): push/pop and start/end ranges, recorded and imported from
+# .nvtxt files. All others are marks, unmatched halves, categories and names of things.
+RANGE_KINDS: Final = (59, 60, 70, 71)
+DOMAIN_KIND: Final = 75
+
+MISSING: Final = -(2**63)
+"""Stands for null in columns of numbers; no real value is that small."""
+
+_LARGEST: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """Rows of NVTX_EVENTS: columns of one length.
+
+    `threads` are global thread ids. A range is called by `texts`, or where that is None by the
+    string with the id in `text_ids`. An open range has no end.
+    """
+
+    starts: IntArray
+    ends: IntArray
+    kinds: IntArray
+    threads: IntArray
+    domains: IntArray
+    texts: Sequence[str | None]
+    text_ids: IntArray
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def select(self, chosen: np.ndarray) -> "Ranges":
+        """The rows where `chosen` is True, or at the positions in it."""
+        at = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        texts = self.texts
+        return Ranges(
+            self.starts[at],
+            self.ends[at],
+            self.kinds[at],
+            self.threads[at],
+            self.domains[at],
+            [texts[index] for index in at.tolist()],
+            self.text_ids[at],
+        )
+
+    def select_if(self, chosen: npt.NDArray[np.bool_]) -> "Ranges":
+        """The rows where `chosen` is True: these themselves, where that is all."""
+        return self if chosen.all() else self.select(chosen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """Rows of a table of device activity: columns of one length.
+
+    `processes` are global process ids. `names` are string ids for kernels and the kind of copy for
+    copies, else missing.
+    """
+
+    table: str
+    starts: IntArray
+    ends: IntArray
+    devices: IntArray
+    processes: IntArray
+    names: IntArray
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def select_if(self, chosen: npt.NDArray[np.bool_]) -> "Work":
+        """The rows where `chosen` is True: these themselves, where that is all."""
+        if chosen.all():
+            return self
+        return Work(
+            self.table,
+            self.starts[chosen],
+            self.ends[chosen],
+            self.devices[chosen],
+            self.processes[chosen],
+            self.names[chosen],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strings:
+    """Rows of StringIds."""
+
+    ids: Sequence[int]
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One value that the capture says of itself: a column of DETAILS or SESSION, or what
+    `nvtx_environment` lets pass.
+    """
+
+    name: str
+    value: int | str
+    process: int | None = None
+
+
+Batch = Ranges | Work | Strings | Fact
+
+# The columns that are read of each table; `name` and `value` of others only where
+# `nvtx_environment` lets them pass.
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    STRINGS: ("id", "value"),
+    RANGES: ("start", "end", "eventType", "globalTid", "domainId", "text", "textId"),
+    DETAILS: ("startTime", "stopTime", "duration"),
+    SESSION: ("utcEpochNs", "systemClockNs"),
+    CAPTURE: ("name", "value"),
+    SYSTEM: ("name", "value"),
+    EXPORT: ("name", "value"),
+    KERNEL: ("start", "end", "deviceId", "globalPid", "demangledName", "shortName"),
+    MEMCPY: ("start", "end", "deviceId", "globalPid", "copyKind"),
+    MEMSET: ("start", "end", "deviceId", "globalPid"),
+    GRAPH: ("start", "end", "deviceId", "globalPid"),
+}
+
+# Without these a row means nothing.
+NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    STRINGS: ("id", "value"),
+    RANGES: ("start", "eventType"),
+    **dict.fromkeys(ACTIVITY, ("start", "end")),
+    CAPTURE: ("name", "value"),
+    SYSTEM: ("name", "value"),
+    EXPORT: ("name", "value"),
+}
+
+
+def process_of(global_id: IntArray) -> IntArray:
+    """The process ids in global ids: `vm << 48 | pid << 24 | tid` (NVIDIA's exporter schema)."""
+    return global_id >> 24 & 0xFFFFFF
+
+
+def thread_of(global_id: int) -> int:
+    """The thread id in a global thread id."""
+    return global_id & 0xFFFFFF
+
+
+def column(values: Sequence[object]) -> IntArray:
+    """A column of numbers as int64; MISSING for null and for what is no whole number."""
+    if not values:
+        return np.empty(0, np.int64)
+    first = values[0]
+    # Most columns hold one value over long stretches: comparing takes a tenth of converting.
+    if values[-1] == first and values.count(first) == len(values):
+        return np.full(len(values), _whole(first), np.int64)
+    try:
+        # Unlike numpy, an array refuses to cut decimals off and to read text.
+        return np.frombuffer(array("q", values), np.int64)  # type: ignore[type-var]
+    except (OverflowError, TypeError):
+        return np.fromiter((_whole(value) for value in values), np.int64, len(values))
+
+
+def whole(value: object) -> int | None:
+    """`value` as a whole number that int64 holds, also from text; None if it is none."""
+    found = _whole(value)
+    return None if found == MISSING else found
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool):
+        return MISSING
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() else None
+    elif isinstance(value, str):
+        digits = value.strip()
+        value = number(digits) if digits.isascii() and digits.isdigit() else None
+    return value if isinstance(value, int) and MISSING < value <= _LARGEST else MISSING

@@ -1,0 +1,70 @@
+"""Opens an export of nsys in whatever form it has, by its content."""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from rl_insight.errors import ReadError
+from rl_insight.parsers.base import Source
+from rl_insight.parsers.nvtx_arrow import ArrowRows
+from rl_insight.parsers.nvtx_json import JsonRows
+from rl_insight.parsers.nvtx_kinds import (
+    RAW,
+    UNFINISHED,
+    are_messages,
+    export_command,
+    unpacked,
+)
+from rl_insight.parsers.nvtx_rows import Batch
+from rl_insight.parsers.nvtx_sqlite import SqliteRows
+from rl_insight.problems import Problems
+from rl_insight.readers.sqlite import MAGIC
+
+_HEAD = 65_536
+_OTHER_FORMS = (".h5", ".hdf", ".arrows")
+
+
+class Rows(Protocol):
+    """The rows of an export; iterating gives its batches, and may raise ReadError."""
+
+    @property
+    def rows_seen(self) -> int:
+        """How many rows were read, of any table."""
+        ...
+
+    def __iter__(self) -> Iterator[Batch]: ...
+
+
+def open_rows(source: Source, problems: Problems) -> Rows:
+    """The rows of `source`; `problems` gets what is lost while they are read.
+
+    Raises ReadError where it is no export, with the command that makes one.
+    """
+    path = source.absolute
+    if path.is_dir():
+        return ArrowRows({PurePosixPath(f).stem: source.root / f for f in source.files}, problems)
+    if source.path.endswith(RAW):
+        raise ReadError(
+            "a report that was not exported: run rl-insight preprocess on the input folder, or "
+            f"there: {export_command(source.path)}"
+        )
+    if source.path.endswith(UNFINISHED):
+        raise ReadError(
+            "nsys was ended before it made a report of this: run QdstrmImporter -i "
+            f"{PurePosixPath(source.path).name}, then {export_command(source.path)}"
+        )
+    if source.path.endswith(_OTHER_FORMS):
+        raise ReadError(f"this form of export is not read: {export_command(source.path)}")
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}") from error
+    if head.startswith(MAGIC):
+        return SqliteRows(path, problems)
+    if are_messages(unpacked(head)):
+        raise ReadError(
+            "an export of the older kind (--type json), which is not read: "
+            f"{export_command(source.path)}"
+        )
+    return JsonRows(path, problems)

@@ -1,0 +1,135 @@
+"""Rows of an nsys export as an SQLite database (`nsys export --type sqlite`)."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from rl_insight.errors import ReadError
+from rl_insight.parsers import nvtx_environment as environment
+from rl_insight.parsers import nvtx_rows as rows
+from rl_insight.parsers.nvtx_rows import Batch, Fact, Ranges, Strings, Work, column, whole
+from rl_insight.problems import Problems
+from rl_insight.readers.sqlite import chunks, columns, database, quoted
+
+_LONGEST_VALUE: Final = 300
+
+
+class SqliteRows:
+    """Reads one database once; iterating gives its batches.
+
+    `rows_seen` counts the rows that were read. `problems` gets `table_damaged` where a table
+    breaks off, and `column_missing` where one that is needed is not there.
+    Iterating raises ReadError when the file is no database, or no export of nsys.
+    """
+
+    def __init__(self, path: Path, problems: Problems) -> None:
+        self._path = path
+        self._problems = problems
+        self.rows_seen = 0
+
+    def __iter__(self) -> Iterator[Batch]:
+        with database(self._path) as connection:
+            present = {table: columns(connection, table) for table in rows.TABLES}
+            present = {table: names for table, names in present.items() if names}
+            if not present:
+                raise ReadError("this database is no export of nsys: it has none of its tables")
+            for table in rows.TABLES:
+                if table in present:
+                    try:
+                        yield from self._table(connection, table, present)
+                    except sqlite3.DatabaseError as error:
+                        example = f"{table}: {error}"
+                        self._problems.add("table_damaged", "warning", example=example)
+
+    def _table(
+        self, connection: sqlite3.Connection, table: str, present: dict[str, tuple[str, ...]]
+    ) -> Iterator[Batch]:
+        names = present[table]
+        missing = [name for name in rows.NEEDED.get(table, ()) if name not in names]
+        if missing:
+            example = f"{table} has no column {missing[0]}"
+            self._problems.add("column_missing", "warning", len(missing), example=example)
+            return
+        # A column that this version of nsys does not write is null.
+        wanted = [quoted(name) if name in names else "NULL" for name in rows.COLUMNS[table]]
+        query = f"SELECT {', '.join(wanted)} FROM {quoted(table)}{_condition(table, present)}"
+        for chunk in chunks(connection, query):
+            self.rows_seen += len(chunk)
+            yield from _batches(table, chunk)
+
+
+def _condition(table: str, present: dict[str, tuple[str, ...]]) -> str:
+    """What is asked for of `table`: rows that nobody needs never leave the database."""
+    if table == rows.RANGES:
+        kinds = ", ".join(map(str, (*rows.RANGE_KINDS, rows.DOMAIN_KIND)))
+        return f' WHERE "eventType" IN ({kinds})'
+    if table == rows.STRINGS:
+        uses = [(rows.RANGES, "textId")]
+        uses += [(rows.KERNEL, name) for name in ("demangledName", "shortName")]
+        used = [
+            f"SELECT {quoted(name)} FROM {quoted(owner)}"
+            for owner, name in uses
+            if name in present.get(owner, ())
+        ]
+        return f' WHERE "id" IN ({" UNION ".join(used)})' if used else " WHERE 0"
+    if table in (rows.CAPTURE, rows.SYSTEM, rows.EXPORT):
+        return f" WHERE {_named(table)} AND length(value) < {_LONGEST_VALUE}"
+    return ""
+
+
+def _named(table: str) -> str:
+    """The rows whose values may be read at all; see `nvtx_environment`."""
+    conditions = [f"name = '{name}'" for name in environment.wanted_names(table)]
+    if table == rows.CAPTURE:
+        assigned = " OR ".join(f"value LIKE '{name}=%'" for name in environment.VARIABLES)
+        conditions += [
+            f"(name LIKE 'PROCESS\\_%:ENVIRONMENT\\_VARIABLE' ESCAPE '\\' AND ({assigned}))",
+            "name LIKE 'PROCESS\\_%:PID' ESCAPE '\\'",
+        ]
+    return f"({' OR '.join(conditions)})"
+
+
+def _batches(table: str, chunk: Sequence[tuple[object, ...]]) -> Iterator[Batch]:
+    by_column = list(zip(*chunk, strict=True))
+    if table == rows.RANGES:
+        starts, ends, kinds, threads, domains, texts, text_ids = by_column
+        yield Ranges(
+            column(starts),
+            column(ends),
+            column(kinds),
+            column(threads),
+            column(domains),
+            [text if isinstance(text, str) else None for text in texts],
+            column(text_ids),
+        )
+    elif table == rows.STRINGS:
+        known = [
+            (number, value)
+            for number, value in chunk
+            if isinstance(number, int) and isinstance(value, str)
+        ]
+        yield Strings([number for number, _ in known], [value for _, value in known])
+    elif table in rows.ACTIVITY:
+        yield _work(table, by_column)
+    elif table in (rows.DETAILS, rows.SESSION):
+        for row in chunk:
+            for fact, given in zip(rows.COLUMNS[table], row, strict=True):
+                said = whole(given)
+                if said is not None:
+                    yield Fact(fact, said)
+    else:
+        for name, value in chunk:
+            yield from environment.facts_in(table, name, value)
+
+
+def _work(table: str, by_column: Sequence[Sequence[object]]) -> Work:
+    starts, ends, devices, processes, *names = by_column
+    chosen: Sequence[object] = [None] * len(starts)
+    if table == rows.KERNEL:
+        chosen = [short if long is None else long for long, short in zip(*names, strict=True)]
+    elif table == rows.MEMCPY:
+        (chosen,) = names
+    return Work(
+        table, column(starts), column(ends), column(devices), column(processes), column(chosen)
+    )
