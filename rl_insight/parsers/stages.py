@@ -151,8 +151,6 @@ def _add_ranges(
         around = threads.setdefault(one.tid, [])
         while around and one.end_ns > around[-1].end_ns:
             around.pop()
-        while around and one.start_ns >= around[-1].end_ns:
-            around.pop()
         stage = stages.get(order)
         if stage is not None:
             around.append(_Open(one.end_ns, spans[stage].name or "", 0, stage, 0))

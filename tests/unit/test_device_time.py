@@ -127,6 +127,16 @@ def test_too_many_events_are_summed_up_without_changing_any_breakdown(
         assert sum(int(str(row["count"])) for row in whole.ops) == len(events)
 
 
+def test_what_has_no_length_is_counted_even_before_all_that_has() -> None:
+    names = OpNames()
+    events = [(0, 0, 0, "none")] * 40 + [(1_000 + 10 * i, 5, 0, "some") for i in range(40)]
+    seen = see(device_of(events, names, most=64), [(0, 5_000)], names)
+    assert ops_of(seen, 0) == {
+        ("computing", "some"): [40, 200, 5],
+        ("computing", "none"): [40, 0, 0],
+    }
+
+
 def test_joined_gaps_are_told_when_there_are_too_many_intervals() -> None:
     names = OpNames()
     # 100 kernels of 10 ns with gaps of 1 ns and, once, of 50 ns: 8 intervals may stay.
