@@ -39,9 +39,10 @@ def load(folder: Path) -> Timeline:
     )
     lane, lanes = _lanes(spans, captures, sources, settled.note)
     is_stage = np.array([kind == "stage" for kind in spans.strings("kind")], dtype=bool)
-    depth = np.where(is_stage, 0, np.maximum(spans.integers("depth", 1), 1))
     root = _roots(spans.positions("parent_id", "span_id"), is_stage)
-    names, name, stage = _names(spans, root)
+    outermost = root == np.arange(len(spans))
+    depth = np.where(outermost, 0, np.maximum(spans.integers("depth", 1), 1))
+    names, name, stage = _names(spans, root, is_stage)
     capture_of = dict(
         zip(captures.strings("lane_id"), captures.optional("step_index"), strict=True)
     )
@@ -143,17 +144,23 @@ def _lanes(
 
 
 def _roots(parent: np.ndarray, is_stage: np.ndarray) -> np.ndarray:
-    """For every span the position of the stage span that it lies in (itself, for a stage) or -1."""
-    root = np.arange(len(parent))
+    """For every span the position of the stage that it lies in, its own for a stage.
+
+    A range that lies in no stage of the table is an outermost span and stands for one.
+    """
+    own = np.arange(len(parent))
+    root = own.copy()
     for _ in range(_DEEPEST):
-        climbing = (root >= 0) & ~is_stage[root]
+        climbing = ~is_stage[root] & (parent[root] >= 0)
         if not climbing.any():
             return root
         root[climbing] = parent[root[climbing]]
-    return np.where((root >= 0) & is_stage[root], root, -1)
+    return np.where(climbing, own, root)
 
 
-def _names(spans: Columns, root: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
+def _names(
+    spans: Columns, root: np.ndarray, is_stage: np.ndarray
+) -> tuple[list[str], np.ndarray, np.ndarray]:
     """All names, and as positions in it the own name and the stage's name of every span."""
     index: dict[str, int] = {}
 
@@ -163,7 +170,7 @@ def _names(spans: Columns, root: np.ndarray) -> tuple[list[str], np.ndarray, np.
     name = np.array([code(text) for text in spans.strings("name")], dtype=np.int64)
     # A range outside any stage goes by its role: that is what the stage would be called.
     role = np.array([code(text) for text in spans.strings("role")], dtype=np.int64)
-    stage = np.where(root >= 0, name[root], role)
+    stage = np.where(is_stage[root], name[root], role)
     used = np.unique(np.concatenate([name, stage]))
     names = list(index)
     position = np.zeros(len(names), dtype=np.int64)

@@ -62,7 +62,7 @@ def lines(spans: Spans, lanes: int) -> tuple[np.ndarray, tuple[Line, ...]]:
     track = np.zeros(len(spans), dtype=np.int64)
     for group in _groups(np.flatnonzero(spans.depth == 0), spans.lane):
         track[group] = _pack(spans.start_ns[group], end_ns[group])
-    inside = np.flatnonzero((spans.depth > 0) & (spans.root >= 0))
+    inside = np.flatnonzero(spans.depth > 0)
     # A range follows its stage, unless the table puts it into another lane than that.
     inside = inside[spans.lane[spans.root[inside]] == spans.lane[inside]]
     track[inside] = track[spans.root[inside]]

@@ -52,9 +52,9 @@ class Spans:
     """Equally long columns, one entry per span, in the order of the table.
 
     `lane` indexes `Timeline.lanes`; `name` and `stage` index `Timeline.names`, `stage` being the
-    name of the stage span above (a stage's own name); `root` is the position of that stage span,
-    or -1. `start_ns` counts from the origin. `depth` is 0 for a stage. `capture` is the order of
-    the capture among those of its role and rank.
+    name of the stage that the span lies in (its own, for a stage). `root` is the position of that
+    stage's span; a range that lies in none is its own root. `depth` is 0 for roots. `start_ns`
+    counts from the origin. `capture` is the order of the capture among those of its role and rank.
     """
 
     lane: np.ndarray

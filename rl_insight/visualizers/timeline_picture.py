@@ -24,12 +24,13 @@ from rl_insight.visualizers.timeline_sheet import (
     plan,
 )
 
+_LEGEND_LINES = 5
 _GRID, _BAND, _RULE = "#e2e4e8", "#f4f5f7", "#8a8f98"
 _TITLE_POINTS, _TEXT_POINTS, _LEGEND_POINTS, _AXIS_POINTS = 14.0, 9.5, 9.0, 9.0
 _STEP_POINTS, _FIGURE_POINTS = 8.5, 7.0
 # Design pixels: least height of a row and width of a stage that have room for ranges or figures.
 _ROW_FOR_RANGES, _STAGE_FOR_RANGES = 16, 24
-_ROW_FOR_FIGURES, _STAGE_FOR_FIGURES = 18, 52
+_ROW_FOR_FIGURES, _STAGE_FOR_FIGURES = 18, 46
 
 
 def picture(timeline: Timeline, width: int, scale: float) -> bytes:
@@ -59,6 +60,9 @@ def _timeline(timeline: Timeline, width: int, scale: float) -> Paper:
     )
     paper = Paper(sheet.width, sheet.height, scale)
     facts = [*heading.facts, "sorted by rank", *([sheet.note] if sheet.note else [])]
+    named = sum(map(len, legend))
+    if named < len(layout.stages):
+        facts.append(f"{named} of {len(layout.stages):,} stages named")
     _title(paper, width, heading, facts)
     _legend(paper, layout, legend)
     tops = _tops(layout, order, sheet)
@@ -257,12 +261,14 @@ def _nothing(timeline: Timeline, width: int, scale: float) -> Paper:
 
 
 def _flow(names: Sequence[str], room: float) -> list[list[tuple[int, float]]]:
-    """Legend entries as (index, x) broken into lines of at most `room` design pixels."""
+    """Legend entries as (index, x) broken into a few lines of at most `room` design pixels."""
     lines: list[list[tuple[int, float]]] = []
     x = room
     for index, name in enumerate(names):
         needed = 17 + width_of(name, _LEGEND_POINTS)
         if x + needed > room:
+            if len(lines) == _LEGEND_LINES:
+                break
             lines.append([])
             x = 0.0
         lines[-1].append((index, x))

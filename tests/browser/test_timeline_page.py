@@ -315,7 +315,7 @@ def test_hostile_names_are_shown_and_do_nothing(open_page: Open) -> None:
     opened.point(label, 0.05)
     opened.page.locator("details summary").click()
     assert "broken: <script>alert(1)</script>" in opened.page.locator("details").inner_text()
-    for element in ("script[src]", "img", "#plot a", "#legend b", "#tip b", "details b"):
+    for element in ("script[src]", "img", "#plot svg a", "#legend b", "#tip b", "details b"):
         assert opened.page.locator(element).count() == 0
     with opened.page.expect_download():
         opened.page.locator('[data-title="Download plot as a PNG"]').click()
@@ -431,6 +431,36 @@ def test_times_are_exact_a_hundred_days_into_a_run(open_page: Open) -> None:
 
     assert start == late - ORIGIN_NS
     assert wall == "12:27:31.212456 UTC"
+
+
+def test_stages_can_all_be_hidden_and_one_shown_alone(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+    buttons = opened.page.locator("#legend button")
+
+    for place in range(buttons.count()):
+        buttons.nth(place).click()
+    opened.settle()
+    assert opened.labels() == []
+
+    buttons.nth(1).dblclick()
+    opened.settle()
+    assert opened.labels() == ["actor_update - Rank 0", "actor_update - Rank 1"]
+    buttons.nth(1).dblclick()
+    opened.settle()
+    assert len(opened.labels()) == 3
+
+
+def test_the_page_follows_the_windows_size(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+
+    opened.page.set_viewport_size({"width": 700, "height": 500})
+    opened.page.wait_for_timeout(300)
+    opened.settle()
+
+    plot = opened.page.locator("#plot svg").first.bounding_box()
+    assert plot is not None and plot["x"] + plot["width"] <= 700
+    assert opened.labels()[1] == "actor_update - Rank 0"
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 700
 
 
 def drag(opened: Opened, start: tuple[float, float], end: tuple[float, float]) -> None:

@@ -57,7 +57,7 @@ def test_times_count_from_the_first_span_to_the_nanosecond(tmp_path: Path) -> No
     assert timeline.extent_ns == 20 * MS + 1
 
 
-def test_a_range_knows_the_stage_that_it_lies_in(tmp_path: Path) -> None:
+def test_a_range_knows_its_stage_and_stands_for_one_where_there_is_none(tmp_path: Path) -> None:
     made = Tables()
     made.lane("a")
     where = {"role": "actor_update", "rank_id": 0}
@@ -68,8 +68,8 @@ def test_a_range_knows_the_stage_that_it_lies_in(tmp_path: Path) -> None:
 
     timeline = load(made, tmp_path)
 
-    assert timeline.spans.root.tolist() == [0, 0, 0, -1]
-    assert timeline.spans.depth.tolist() == [0, 1, 2, 1]
+    assert timeline.spans.root.tolist() == [0, 0, 0, 3]
+    assert timeline.spans.depth.tolist() == [0, 1, 2, 0]
     stages = [timeline.names[code] for code in timeline.spans.stage]
     assert stages == ["actor_update"] * 4
     assert [timeline.names[code] for code in timeline.spans.name][1:] == ["mini", "micro", "alone"]
@@ -81,7 +81,7 @@ def test_parents_in_a_circle_do_not_hang(tmp_path: Path) -> None:
     for own, parent in (("x", "y"), ("y", "x")):
         made.span("a", 0, 10, role="r", kind="range", depth=1, span_id=own, parent_id=parent)
 
-    assert load(made, tmp_path).spans.root.tolist() == [-1, -1]
+    assert load(made, tmp_path).spans.root.tolist() == [0, 1]
 
 
 def test_spans_without_a_start_or_a_length_are_not_drawn(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
   // More marks than this are joined in ever coarser cells until they are fewer.
   const MOST_MARKS = 12000;
   const MOST_TEXTS = 400;
+  const MOST_LEGEND_LINES = 5;
   const MARGIN = { top: 24, bottom: 46, right: 46 };
   // Ranges are drawn in stages that are usually so many pixels wide; narrower, they are a smear.
   const ROOM_FOR_RANGES = 24;
@@ -115,20 +116,20 @@
     };
   }
 
+  /** A trace per colour, stages under the ranges that lie on them. */
   function barTraces(model, bars) {
-    const byPaint = new Map();
+    const groups = new Map();
     for (const bar of bars) {
-      if (!byPaint.has(bar.paint)) byPaint.set(bar.paint, []);
-      byPaint.get(bar.paint).push(bar);
+      const stage = model.stages[Math.floor(bar.paint / 4)];
+      const colour = bar.paint % 4 ? stage.tones[(bar.paint % 4) - 1] : stage.colour;
+      const key = `${bar.level ? 1 : 0} ${colour}`;
+      if (!groups.has(key)) groups.set(key, { colour, bars: [] });
+      groups.get(key).bars.push(bar);
     }
-    const traces = [];
-    const paints = [...byPaint.keys()].sort((a, b) => (a % 4 ? 1 : 0) - (b % 4 ? 1 : 0) || a - b);
-    for (const paint of paints) {
-      const stage = model.stages[Math.floor(paint / 4)];
-      const colour = paint % 4 ? stage.tones[(paint % 4) - 1] : stage.colour;
-      traces.push(fillTrace(colour, byPaint.get(paint), model.unit.ns));
-    }
-    return traces;
+    return [...groups.keys()].sort().map((key) => {
+      const { colour, bars: own } = groups.get(key);
+      return fillTrace(colour, own, model.unit.ns);
+    });
   }
 
   /** Durations written into bars that have room for them. */
@@ -141,7 +142,7 @@
         for (const at of RLTimeline.within(model, line, view.from, view.to, view.hidden)) {
           const left = Math.max(model.start[at], view.shownFrom);
           const right = Math.min(model.end[at], view.shownTo);
-          if ((right - left) / view.cell < 52) continue;
+          if ((right - left) / view.cell < 44) continue;
           const high = (line.bottom - line.top) * row.height * view.row;
           const part = view.ranges && line.ranges ? 0.44 : 1;
           if (high * part < 9) continue;
@@ -304,7 +305,9 @@
       free -= wide;
       lines[lines.length - 1].push(`<span style="color:${stage.colour}">■</span> ${literal(stage.name)}`);
     });
-    return lines.map((line) => line.join("\u2003\u2003"));
+    const shown = lines.slice(0, MOST_LEGEND_LINES).map((line) => line.join("\u2003\u2003"));
+    if (shown.length < lines.length) shown[shown.length - 1] += "\u2003\u2003…";
+    return shown;
   }
 
   Object.assign(RLTimeline, { literal, arrange, between, figure, poster, MARGIN, FONT });

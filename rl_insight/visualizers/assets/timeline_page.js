@@ -13,6 +13,7 @@
   const SLIDER = 66; // pixels that the range slider takes, with its margins
   const MOST_LINES = 30; // of the list of all lanes: more is no longer read
   const TALLEST_PICTURE = 4000; // pixels of rows that the camera takes beyond the screen
+  const LEAST_HEIGHT = 120; // pixels of the rows' part of the plot
   const ROW = { least: 21, most: 34, fit: 3 };
   const NARROWEST = 200; // ns on screen: less is finer than any profiler
 
@@ -76,9 +77,10 @@
     const total = Math.max(arrangement.total, 1);
     const roomy = Math.floor(Math.min(inner / total, ROW.most));
     const row = state.fit ? Math.max(roomy, ROW.fit) : Math.max(roomy, ROW.least);
-    const shown = Math.min(total, inner / row);
-    const scrollable = (total - shown) * row;
-    spacer.style.height = `${Math.max(0, Math.round(scrollable))}px`;
+    // A single row is still as high as the buttons beside it.
+    const shown = Math.min(Math.max(total, LEAST_HEIGHT / row), inner / row);
+    const scrollable = Math.max(0, total - shown) * row;
+    spacer.style.height = `${Math.round(scrollable)}px`;
     const top = Math.max(0, Math.min(scroller.scrollTop, scrollable)) / row;
     const plotWidth = Math.max(50, width - fitted.left - MARGIN.right);
     const span = state.to - state.from;
