@@ -3,10 +3,11 @@
 All times are int64 nanoseconds of Unix time, all sizes bytes; unknown is null, never -1 or 0.
 Strings that repeat are dictionary columns.
 
-The same schemas hold in the cache (`parsed/`) and in the merged tables (`tables/`). In the cache
-the identity columns (role, rank_id, step, replica, host, ...) hold only what the *file itself*
-says, and times are raw; the merge settles identity, names and clocks, because a rank may stand
-behind a gigabyte of events and a clock offset needs all files of a host.
+The same schemas hold in the cache (`parsed/`) and in the merged tables (`tables/`); a file of the
+cache lacks the columns that hold nothing (`tables.write_part`). In the cache the identity columns
+(role, rank_id, step, replica, host, ...) hold only what the *file itself* says, and times are raw;
+the merge settles identity, names and clocks, because a rank may stand behind a gigabyte of events
+and a clock offset needs all files of a host.
 """
 
 import pyarrow as pa

@@ -61,19 +61,12 @@ def _read(folder: Path, name: str) -> pa.Table:
     if name != "sources" and name not in PARSERS.get(folder.parent.name).tables:
         return tables.empty(SCHEMAS[name])
     try:
-        found = tables.read(layout.table(folder, name))
-    except (OSError, pa.ArrowException) as error:
-        raise _incomplete(folder, f"{name}: {error}") from error
-    if not found.schema.equals(SCHEMAS[name]):
-        raise _incomplete(folder, f"{name}: its columns are those of another version")
-    return found
-
-
-def _incomplete(folder: Path, why: str) -> CacheError:
-    return CacheError(
-        f"the cache of one parse job is incomplete ({why}): "
-        f"delete the folder {folder} and run again"
-    )
+        return tables.read_part(layout.table(folder, name), SCHEMAS[name])
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise CacheError(
+            f"the cache of one parse job is incomplete ({name}: {error}): "
+            f"delete the folder {folder} and run again"
+        ) from error
 
 
 def _stage_roles(spans: pa.Table) -> dict[str, frozenset[str]]:

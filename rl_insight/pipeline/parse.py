@@ -52,7 +52,7 @@ def write_folder(folder: Path, content: Mapping[str, pa.Table]) -> None:
     temporary.mkdir(parents=True)
     try:
         for name, table in content.items():
-            tables.write(layout.table(temporary, name), table)
+            tables.write_part(layout.table(temporary, name), table)
         shutil.rmtree(folder, ignore_errors=True)
         temporary.replace(folder)
     finally:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rl_insight import tables
@@ -423,7 +424,7 @@ def test_an_incomplete_cache_names_the_folder_to_delete(
     elif damage == "empty":
         path.write_bytes(b"")
     else:
-        tables.write(path, tables.empty(SCHEMAS["activity"]))
+        tables.write_part(path, pa.table({"unheard_of": [1]}))
     with pytest.raises(CacheError) as refused:
         run(root)
     assert f"({table}: " in str(refused.value)

@@ -43,9 +43,13 @@ def parsed(
     output = tmp_path / "parsed" / "unit"
     parse_unit(unit_file(tmp_path, *paths, parser=parser), tmp_path / "in", output, {})
     assert sorted(entry.name for entry in output.parent.iterdir()) == ["unit"]
-    found = {path.stem: tables.read(path) for path in output.iterdir()}
-    assert all(table.schema.equals(SCHEMAS[name]) for name, table in found.items())
-    return {name: table.to_pylist() for name, table in found.items()}
+    return {path.stem: part(path).to_pylist() for path in output.iterdir()}
+
+
+def part(path: Path) -> pa.Table:
+    """One table of a cache folder, whole."""
+    schema = SCHEMAS[path.stem]
+    return tables.concat(schema, [tables.read_part(path, schema)])
 
 
 def the_row(tmp_path: Path, parser: str = "notes") -> dict[str, object]:
@@ -237,7 +241,7 @@ def test_a_cache_folder_appears_whole_or_not_at_all(
     (tmp_path / ".unit.tmp").mkdir()
     (tmp_path / ".unit.tmp" / "half.parquet").touch()
     # WHEN the disk is full
-    real = tables.write
+    real = tables.write_part
 
     def full(path: Path, content: pa.Table) -> None:
         if path.stem == "activity":
@@ -245,11 +249,11 @@ def test_a_cache_folder_appears_whole_or_not_at_all(
         real(path, content)
 
     with monkeypatch.context() as broken, pytest.raises(OSError, match="No space left"):
-        broken.setattr(tables, "write", full)
+        broken.setattr(tables, "write_part", full)
         write_folder(folder, {"lanes": tables.empty(LANES), "activity": tables.empty(ACTIVITY)})
     # THEN the old cache stands, and nothing half done beside it
     assert [entry.name for entry in tmp_path.iterdir()] == ["unit"]
-    assert tables.read(folder / "lanes.parquet")["lane_id"].to_pylist() == ["old"]
+    assert part(folder / "lanes.parquet")["lane_id"].to_pylist() == ["old"]
     # WHEN there is room again THEN the new one replaces it altogether
     write_folder(folder, {"spans": tables.empty(SPANS)})
     assert [path.name for path in tmp_path.rglob("*.parquet")] == ["spans.parquet"]
@@ -281,7 +285,7 @@ print([name for name in ("pandas", "torch", "matplotlib", "plotly") if name in s
         check=True,
     )
     assert done.stdout == "[]\n"
-    assert tables.read(tmp_path / "out" / "sources.parquet")["status"].to_pylist() == [
+    assert part(tmp_path / "out" / "sources.parquet")["status"].to_pylist() == [
         "ok",
         "ok",
         "failed",

@@ -239,6 +239,75 @@ def test_joining_nothing_gives_an_empty_table_of_the_schema() -> None:
     assert tables.concat(SPANS, [tables.empty(SPANS)]).num_rows == 0
 
 
+def sample(kind: pa.DataType, n: int) -> object:
+    """A value of `kind` that tells which one it is."""
+    if pa.types.is_list(kind):
+        return [sample(kind.value_type, n)]
+    if pa.types.is_struct(kind):
+        return {field.name: sample(field.type, n) for field in kind}
+    if pa.types.is_boolean(kind):
+        return bool(n % 2)
+    return n if pa.types.is_integer(kind) else f"text {n}"
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_parts_that_hold_different_columns_are_joined_to_the_whole_table(
+    tmp_path: Path, name: str
+) -> None:
+    # GIVEN parts of which each fills other columns, one fills none, and one has no rows
+    schema = SCHEMAS[name]
+    rows: list[dict[str, object]] = [
+        {field.name: sample(field.type, at) for at, field in enumerate(schema) if at % 3 == which}
+        for which in range(3)
+    ]
+    contents: list[list[dict[str, object]]] = [
+        [rows[0], rows[1]],
+        [rows[2]],
+        [],
+        [{}],
+        [rows[2], {}, rows[0]],
+    ]
+    for at, content in enumerate(contents):
+        tables.write_part(tmp_path / f"{at}.parquet", tables.from_rows(schema, content))
+    # WHEN they are read and joined
+    parts = [tables.read_part(tmp_path / f"{at}.parquet", schema) for at in range(len(contents))]
+    joined = tables.concat(schema, parts)
+    # THEN nothing is lost, and the table is one of the schema
+    joined.validate(full=True)
+    assert joined.schema.equals(schema)
+    expected = tables.from_rows(schema, [row for content in contents for row in content])
+    assert joined.to_pylist() == expected.to_pylist()
+
+
+def test_a_part_leaves_out_what_holds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "part.parquet"
+    tables.write_part(path, tables.from_rows(SPANS, [{"span_id": "a"}, {"role": "x"}]))
+    assert tables.read_part(path, SPANS).schema.names == ["span_id", "role"]
+
+
+def test_a_large_part_is_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "part.parquet"
+    tables.write_part(path, tables.table(SPANS, {"start_ns": np.zeros(100_000, dtype=np.int64)}))
+    assert pq.ParquetFile(path).metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pa.table({"unheard_of": [1]}),
+        pa.table({"span_id": [1]}),
+        pa.table({"start_ns": pa.array([1], pa.int32())}),
+        pa.table({"role": [b"x"]}),
+    ],
+    ids=lambda table: str(table.schema),
+)
+def test_a_part_of_another_table_or_version_is_refused(tmp_path: Path, wrong: pa.Table) -> None:
+    path = tmp_path / "part.parquet"
+    tables.write_part(path, wrong)
+    with pytest.raises(ValueError, match=r"no column \w+ \(\w+\) is known"):
+        tables.read_part(path, SPANS)
+
+
 def test_a_table_is_written_and_read_in_a_folder_of_any_name(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"-run \xff {1}\n*")
     folder.mkdir()
@@ -283,6 +352,8 @@ schema = SCHEMAS[sys.argv[1]]
 row = {field.name: sample(field.type) for field in schema}
 table = tables.from_rows(schema, [row, {}, row])
 path = Path(sys.argv[2]) / "t.parquet"
+tables.write_part(path, tables.concat(schema, [table, tables.empty(schema)]))
+assert tables.concat(schema, [tables.read_part(path, schema)] * 2).num_rows == 6
 tables.write(path, tables.concat(schema, [table, tables.empty(schema), table]))
 assert tables.read(path).num_rows == 6
 assert tables.read(path).schema.equals(schema)
