@@ -1,19 +1,21 @@
 """A headless Chromium that has no network and reports every complaint of a page."""
 
+from __future__ import annotations
+
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from rl_insight.visualizers import VISUALIZERS
+from tests.browser.opened_page import Opened
 from tests.timeline_tables import Tables
 
-playwright = pytest.importorskip("playwright.sync_api") if not os.environ.get("CI") else None
-if playwright is None:
-    from playwright import sync_api as playwright  # in CI it must be there
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _QUIET = (
@@ -27,83 +29,24 @@ _QUIET = (
 )
 
 
-@dataclass
-class Opened:
-    """An open timeline page, what it complained about and what it asked the network for."""
-
-    page: "playwright.Page"
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-    def labels(self) -> list[str]:
-        """The labels of the rows on screen, from top to bottom."""
-        texts: list[str] = self.page.evaluate(
-            """() => [...document.querySelectorAll('#plot .ytick text')]
-                 .map((one) => [one.getBoundingClientRect().top, one.textContent])
-                 .sort((a, b) => a[0] - b[0]).map((one) => one[1])"""
-        )
-        return texts
-
-    def shown(self) -> tuple[float, float]:
-        """The time on screen, from and to, in the unit of the axis."""
-        low, high = self.page.evaluate("document.getElementById('plot').layout.xaxis.range")
-        return low, high
-
-    def point(self, label: str, time: float) -> None:
-        """Move the pointer to a row at a time, in the unit of the axis."""
-        x, y = self.place(label, time)
-        self.page.mouse.move(x, y)
-        self.settle()
-
-    def place(self, label: str, time: float) -> tuple[float, float]:
-        """Where on the page a row is at a time."""
-        x, y = self.page.evaluate(
-            """([label, time]) => {
-                 const { layout } = document.getElementById('plot');
-                 const box = document.getElementById('plot').getBoundingClientRect();
-                 const text = [...document.querySelectorAll('#plot .ytick text')]
-                   .find((one) => one.textContent === label).getBoundingClientRect();
-                 const [from, to] = layout.xaxis.range;
-                 const { l, r } = layout.margin;
-                 const part = (time - from) / (to - from);
-                 return [box.left + l + part * (layout.width - l - r), text.top + text.height / 2];
-               }""",
-            [label, time],
-        )
-        return x, y
-
-    def tip(self) -> str:
-        """What the pointer shows, or nothing."""
-        tip = self.page.locator("#tip")
-        return tip.inner_text() if tip.is_visible() else ""
-
-    def settle(self) -> None:
-        """Wait until what was asked for is drawn."""
-        self.page.evaluate(
-            "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame("
-            "() => setTimeout(done, 30))))"
-        )
-
-    def press(self, caption: str) -> None:
-        """Press the page's own button with exactly that caption."""
-        self.page.locator(".toolbar").get_by_role("button", name=caption, exact=True).click()
-        self.settle()
-
-
 @pytest.fixture(scope="session")
-def chromium() -> Iterator["playwright.Browser"]:
+def chromium() -> Iterator[Browser]:
     """A headless Chromium; a laptop without one skips, CI does not."""
     found = next((path for name in _NAMES if (path := shutil.which(name))), None)
-    if found is None and not os.environ.get("CI"):
-        pytest.skip("no Chromium on this machine")
-    with playwright.sync_playwright() as started:
+    if not os.environ.get("CI"):
+        pytest.importorskip("playwright")
+        if found is None:
+            pytest.skip("no Chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=found, args=list(_QUIET))
         yield browser
         browser.close()
 
 
 @pytest.fixture
-def open_page(chromium: "playwright.Browser", tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+def open_page(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
     """Draw the page of some tables and open it; a complaint or a request fails the test."""
     pages: list[Opened] = []
 

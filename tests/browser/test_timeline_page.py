@@ -7,7 +7,7 @@ import pytest
 
 from rl_insight.visualizers.timeline_marks import marks
 from tests import timeline_tables
-from tests.browser.conftest import Opened
+from tests.browser.opened_page import Opened
 from tests.timeline_tables import ORIGIN_NS, SECOND, Tables
 
 pytestmark = pytest.mark.browser

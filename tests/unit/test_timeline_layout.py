@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_insight.visualizers import colours, timeline_data, timeline_layout, timeline_lines
@@ -125,6 +125,7 @@ def spans_of(intervals: list[tuple[int, int, int, int]]) -> Spans:
 interval = st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(0, 100), st.integers(1, 40))
 
 
+@settings(deadline=None)
 @given(st.lists(interval, min_size=1, max_size=60))
 def test_no_two_spans_of_a_line_overlap_and_every_span_has_a_place(
     intervals: list[tuple[int, int, int, int]],
@@ -146,6 +147,7 @@ def test_no_two_spans_of_a_line_overlap_and_every_span_has_a_place(
         assert 0 < top < bottom < 1
 
 
+@settings(deadline=None)
 @given(st.lists(interval, min_size=1, max_size=60))
 def test_no_more_tracks_than_spans_that_overlap_at_once(
     intervals: list[tuple[int, int, int, int]],

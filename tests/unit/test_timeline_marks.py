@@ -1,6 +1,6 @@
 """What is drawn where spans are narrower than pixels."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_insight.visualizers.timeline_marks import Mark, marks
@@ -51,6 +51,7 @@ def lines(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     return made
 
 
+@settings(deadline=None)
 @given(lines(), st.integers(1, 3))
 def test_every_occupied_pixel_is_shown_but_for_the_edges_and_none_else(
     spans: list[tuple[int, int, int]], gap: int
