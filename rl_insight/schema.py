@@ -47,6 +47,11 @@ SOURCES = pa.schema(
     ]
 )
 
+# `clock` says what the capture itself tells: Unix time (`utc`), the time since the boot of its host
+# (`boot`), or a time of its own (`relative`). In the merged table `clock_offset_ns` is what was
+# added to put all lanes on one clock. In the cache nothing has been added yet, and it is the Unix
+# time at which the host's boot clock was 0, as the capture tells it (0 or null where it does not):
+# captures of one host and boot must agree about that, which only the merge can check.
 LANES = pa.schema(
     [
         ("lane_id", pa.string()),

@@ -12,6 +12,7 @@ from rl_insight.data import roles
 from rl_insight.errors import CacheError
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout
+from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.manifest import read_skipped
 from rl_insight.pipeline.settle import MergeOptions, settle_lanes
 from rl_insight.pipeline.source_rows import other_rows, skipped_rows, source_rows
@@ -31,6 +32,7 @@ def merge(folders: Sequence[Path], skipped: Path, output: Path, options: MergeOp
         {row["source_id"]: row["path"] for row in sources},
         _stage_roles(raw["spans"]),
         options,
+        _stages(raw["spans"]),
     )
     lanes = tables.from_rows(SCHEMAS["lanes"], settled.lanes)
     spans = _spans(raw["spans"], lanes, options.filters.roles)
@@ -76,6 +78,17 @@ def _stage_roles(spans: pa.Table) -> dict[str, frozenset[str]]:
         if row["role"] is not None:
             found[row["lane_id"]].add(row["role"])
     return {lane: frozenset(names) for lane, names in found.items()}
+
+
+def _stages(spans: pa.Table) -> dict[str, list[Window]]:
+    """The stages of each lane, with their raw times."""
+    found: dict[str, list[Window]] = defaultdict(list)
+    names = ["lane_id", "role", "start_ns", "duration_ns"]
+    own = spans.filter(pc.equal(_plain(spans["kind"]), "stage")).select(names)
+    for row in own.to_pylist():
+        start = row["start_ns"]
+        found[row["lane_id"]].append((row["role"], start, start + row["duration_ns"]))
+    return found
 
 
 def _spans(spans: pa.Table, lanes: pa.Table, wanted: frozenset[str] | None) -> pa.Table:

@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 
 from rl_insight.data import identity, roles
 from rl_insight.data.identity import Identity, UserRules
-from rl_insight.pipeline import clock
+from rl_insight.pipeline import clock, clock_skew
+from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.discovery import Filters
 
 Row = dict[str, object]
+
+_NO_WINDOWS: Mapping[str, Sequence[Window]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,14 @@ def settle_lanes(
     paths: Mapping[str, str],
     stage_roles: Mapping[str, frozenset[str]],
     options: MergeOptions,
+    windows: Mapping[str, Sequence[Window]] = _NO_WINDOWS,
 ) -> Settled:
     """Complete `lanes` as parsed (rows of the `lanes` schema with only the file's own identity).
 
-    A row also gets an `order`, which sorts the captures of one process by their names.
+    A row also gets an `order`, which sorts the captures of one process by their names, and
+    `clock_doubts`, what is doubtful about its times.
     `paths` maps a `source_id` to its relative path, `stage_roles` a `lane_id` to the roles that
-    the capture's own stages name.
+    the capture's own stages name, `windows` a `lane_id` to when those were, in raw times.
     """
     complete = [
         _completed(
@@ -50,7 +55,7 @@ def settle_lanes(
         )
         for row in lanes
     ]
-    _shift(complete)
+    _shift(complete, windows)
     _count_captures(complete)
     result = Settled()
     for row in complete:
@@ -140,15 +145,52 @@ def _completed(row: Row, who: Identity, stages: frozenset[str]) -> Row:
     }
 
 
-def _shift(lanes: Sequence[Row]) -> None:
-    offsets = clock.offsets(
-        [_text(row["clock"]) for row in lanes], [_number(row["capture_start_ns"]) for row in lanes]
-    )
-    for row, offset in zip(lanes, offsets, strict=True):
-        row["clock_offset_ns"] = offset
+def _shift(lanes: Sequence[Row], windows: Mapping[str, Sequence[Window]]) -> None:
+    """Put all lanes on one clock, and note what is doubtful about it."""
+    stages = [_stages(row, windows.get(str(row["lane_id"]), ())) for row in lanes]
+    shifts = clock.shifts([_timed(row, own) for row, own in zip(lanes, stages, strict=True)])
+    for row, own, shift in zip(lanes, stages, shifts, strict=True):
+        row["clock_offset_ns"] = shift.offset_ns
+        doubt = (shift.code, shift.severity, shift.text)
+        row["clock_doubts"] = [doubt] if shift.code is not None else []
         for name in ("capture_start_ns", "capture_end_ns"):
             at = _number(row[name])
-            row[name] = None if at is None else at + offset
+            row[name] = None if at is None else at + shift.offset_ns
+        own[:] = [(r, start + shift.offset_ns, end + shift.offset_ns) for r, start, end in own]
+    hosts = [_text(row["host"]) for row in lanes]
+    suspects = clock_skew.suspects(list(zip(hosts, stages, strict=True)))
+    for row, host in zip(lanes, hosts, strict=True):
+        if host in suspects:
+            right, late = suspects[host]
+            text = (
+                f"all stages of {host} come {abs(late) / 1e9:.3f} s "
+                f"{'after' if late > 0 else 'before'} those of {right}: their clocks may differ"
+            )
+            row["clock_doubts"] = [*_doubts(row), ("clock_skew", "warning", text)]
+
+
+def _stages(row: Row, windows: Sequence[Window]) -> list[Window]:
+    """The stages of a lane; one without a role of its own is what the capture is of."""
+    return [(role or _text(row["role"]), start, end) for role, start, end in windows]
+
+
+def _timed(row: Row, stages: Sequence[Window]) -> clock.Timed:
+    first: dict[str, int] = {}
+    for role, start, _ in stages:
+        if role is not None:
+            first[role] = min(first.get(role, start), start)
+    return clock.Timed(
+        clock=_text(row["clock"]),
+        start_ns=_number(row["capture_start_ns"]),
+        host=_text(row["host"]),
+        zero_ns=_number(row["clock_offset_ns"]) or None,
+        stages=first,
+    )
+
+
+def _doubts(row: Row) -> list[object]:
+    doubts = row["clock_doubts"]
+    return doubts if isinstance(doubts, list) else []
 
 
 def _count_captures(lanes: Sequence[Row]) -> None:

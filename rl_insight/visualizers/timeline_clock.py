@@ -13,7 +13,7 @@ import numpy as np
 FIRST_PLAUSIBLE_NS = 1_000_000_000 * 1_000_000_000
 
 _ALIGNED = "recorded on a boot clock and aligned with its host"
-_BOOT = "boot clock only: drawn from the origin, not aligned with other hosts"
+_BOOT = "boot clock only: drawn from the origin, not aligned with lanes that tell the time"
 _RELATIVE = "no clock in this capture: drawn from the origin, not aligned with other lanes"
 
 
@@ -33,13 +33,12 @@ class Settled:
 def settle(
     start_ns: np.ndarray,
     clock: Sequence[str | None],
-    host: Sequence[str | None],
     source: Sequence[str | None],
 ) -> Settled:
     """Put spans on one axis; all arguments are one entry per span, `start_ns` as in the table.
 
-    Starts that are no Unix time begin at the origin: together per host for boot clocks, which
-    its captures share, and per source otherwise.
+    Starts that are no Unix time begin at the origin: together for boot clocks, whose hosts the
+    merge has aligned with each other, and per source otherwise.
     """
     plausible = start_ns >= FIRST_PLAUSIBLE_NS
     origin = int(start_ns[plausible].min()) if plausible.any() else None
@@ -48,7 +47,7 @@ def settle(
     note: list[str | None] = [_ALIGNED if kind == "boot" else None for kind in clock]
     for position in np.flatnonzero(~plausible).tolist():
         boot = clock[position] == "boot"
-        key = ("boot", host[position]) if boot else ("source", source[position])
+        key = ("boot", None) if boot else ("source", source[position])
         groups.setdefault(key, []).append(position)
         note[position] = _BOOT if boot else _RELATIVE
     for positions in groups.values():

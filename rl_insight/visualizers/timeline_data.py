@@ -34,7 +34,6 @@ def load(folder: Path) -> Timeline:
     settled = timeline_clock.settle(
         spans.integers("start_ns", 0),
         [clock_of.get(lane) for lane in lane_ids],
-        spans.strings("host"),
         spans.strings("source_id"),
     )
     lane, lanes = _lanes(spans, captures, sources, settled.note)
