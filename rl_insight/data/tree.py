@@ -72,6 +72,8 @@ def scan(root: Path, exclude: Path | None = None) -> Tree:
     """
     root = root.absolute()
     info = _stat(root)
+    if ".." in root.parts:
+        root = root.resolve()  # its name may tell the role
     if stat.S_ISREG(info.st_mode):
         return Tree(root.parent, [File(root.name, info.st_size, info.st_mtime_ns)])
     if not stat.S_ISDIR(info.st_mode):

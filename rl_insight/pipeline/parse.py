@@ -45,14 +45,19 @@ def parse_unit(unit_file: Path, root: Path, output: Path, options: Mapping[str, 
     write_folder(output, content)
 
 
-def write_folder(folder: Path, content: Mapping[str, pa.Table]) -> None:
-    """Write every table of `content` into the new `folder`, which appears whole or not at all."""
+def write_folder(folder: Path, content: Mapping[str, pa.Table], marker: str | None = None) -> None:
+    """Write every table of `content` into the new `folder`, which appears whole or not at all.
+
+    `marker` names an empty file that it has from the beginning.
+    """
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
         for name, table in content.items():
             tables.write_part(layout.table(temporary, name), table)
+        if marker is not None:
+            (temporary / marker).touch()
         shutil.rmtree(folder, ignore_errors=True)
         temporary.replace(folder)
     finally:

@@ -10,7 +10,6 @@ import yaml
 
 from rl_insight import config as configuration
 from rl_insight.config import Config
-from rl_insight.errors import ConfigError
 from rl_insight.pipeline import bundled, layout, tombstone
 from rl_insight.pipeline.child import wait_for
 from rl_insight.pipeline.manifest import write_if_changed
@@ -49,8 +48,6 @@ def run(request: RunRequest) -> Outcome:
     started = time.monotonic()
     config = _absolute(request.config)
     output = configuration.output_folder(config)
-    if output.exists() and not output.is_dir():
-        raise ConfigError(f"output.path: {str(output)!r} is a file, not a folder")
     manifest = look(config, output)
     pages = tuple(output / name for name in Run(config, str(output), manifest).pictures())
     text = yaml.safe_dump(configuration.to_mapping(config), sort_keys=False)
@@ -58,7 +55,7 @@ def run(request: RunRequest) -> Outcome:
     only_looking = request.dry_run or request.unlock
     if not only_looking:
         tombstone.clear(output, manifest.units)
-    begun = time.time_ns()
+    begun = _now(output)
     code = wait_for(command(request, output))
     if code and not only_looking and tombstone.lay(output, manifest.units, begun):
         code = wait_for(command(request, output))
@@ -106,10 +103,19 @@ def _flags(profile: Path) -> list[str]:
     return words
 
 
+def _now(output: Path) -> int:
+    """The time in ns by the clock of the file system, which dates the logs of jobs elsewhere."""
+    path = output / layout.MANIFEST
+    path.touch()
+    return path.stat().st_mtime_ns
+
+
 def _absolute(config: Config) -> Config:
     """The same configuration with paths that mean the same from any working directory."""
-    given = Path(config.input.path or "").expanduser().absolute()
-    output = Path(config.output.path).expanduser().absolute()
+    if config.input.path is None:
+        return config
+    given = Path(config.input.path).absolute()
+    output = Path(config.output.path).absolute()
     return msgspec.structs.replace(
         config,
         input=msgspec.structs.replace(config.input, path=str(given)),

@@ -49,8 +49,8 @@ def _was_killed(output: Path, unit: Unit, since_ns: int) -> bool:
 
 def _lay(output: Path, unit: Unit) -> None:
     detail = (
-        "its parse job was killed before it could finish (out of memory, out of time, or by hand); "
-        f"see {_log(unit)}; the next run tries it again"
+        "its parse job did not finish (killed: out of memory, out of time, or by hand; or the disk "
+        f"is full); see {_log(unit)}; the next run tries it again"
     )
     rows = [
         {
@@ -67,8 +67,8 @@ def _lay(output: Path, unit: Unit) -> None:
     content = {name: tables.empty(SCHEMAS[name]) for name in PARSERS.get(unit.parser).tables}
     content["sources"] = tables.from_rows(SCHEMAS["sources"], rows)
     folder = output / layout.unit_folder(unit.parser, unit.name)
-    write_folder(folder, content)
-    (folder / layout.TOMBSTONE).touch()
+    # Marked from the beginning: without its marker it would pass for what the job wrote.
+    write_folder(folder, content, layout.TOMBSTONE)
 
 
 def _log(unit: Unit) -> Path:

@@ -4,9 +4,10 @@ The Snakefile holds the rules, this module what they need to know. Discovery hap
 process only; a job on another node reads the manifest that the main process wrote.
 """
 
+import contextlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rl_insight import config as configuration
 from rl_insight.config import Config
 from rl_insight.data import identity
 from rl_insight.data.tree import scan
+from rl_insight.errors import ConfigError
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout, manifest
 from rl_insight.pipeline.discovery import Filters, discover, parser_names
@@ -25,6 +27,7 @@ from rl_insight.visualizers import VISUALIZERS, Visualizer
 
 # More than a few inputs per job only slow Snakemake down; what is stale the unit file says anyway.
 _SHOWN_FILES = 4
+_LONGEST_SHOWN = 1_000
 
 # Snakemake gives other characters in a path a meaning of their own.
 _PLAIN_PATH = re.compile(r"[\w./=+@:,-]+", re.ASCII)
@@ -82,9 +85,11 @@ class Run:
         """The input files of a unit where they are few, as the jobs reach them."""
         _, sources = manifest.read_unit(Path(layout.unit_file(parser, unit)))
         files = [file for source in sources for file in source.files]
-        if len(files) > _SHOWN_FILES or not all(map(_PLAIN_PATH.fullmatch, files)):
+        shown = [layout.INPUT_LINK / file for file in files]
+        # One that is gone by now becomes a row of `sources`; for Snakemake it would end the run.
+        if len(files) > _SHOWN_FILES or not all(map(_showable, files, shown)):
             return []
-        return [str(layout.INPUT_LINK / file) for file in files]
+        return [str(path) for path in shown]
 
     def parse_options(self, parser: str) -> str:
         """The slice of the configuration that a parser depends on, with its cache version."""
@@ -95,7 +100,7 @@ class Run:
     def merge_options(self) -> str:
         """The slice of the configuration that the merge depends on."""
         values = {key: configuration.get(self.config, key) for key in _MERGE_KEYS}
-        values["root_name"] = input_root(self.config).name
+        values["root_name"] = self.manifest.root_name
         return json.dumps(values, sort_keys=True)
 
     def merged_tables(self) -> list[str]:
@@ -120,11 +125,15 @@ def look(config: Config, output: Path) -> Manifest:
         parser_names(config.heatmap.parser.type, "heatmap")
     names = parser_names(config.timeline.parser.type, "timeline")
     rules = identity.compile_rules(config.input.identity)
-    tree = scan(Path(config.input.path or ""), exclude=output)
+    with _writing(output):
+        if output.exists() and not output.is_dir():
+            raise ConfigError(f"output.path: {str(output)!r} is a file, not a folder")
+    tree = scan(_input_path(config, output), exclude=output)
     found = discover(tree, names, rules, _filters(_merge_values(config)))
     per_job = dict.fromkeys(names, config.parse.ranks_per_job or 1)
-    output.mkdir(parents=True, exist_ok=True)
-    return manifest.update(output, tree, found, per_job)
+    with _writing(output):
+        output.mkdir(parents=True, exist_ok=True)
+        return manifest.update(output, tree, found, per_job)
 
 
 def merge_options(text: str) -> MergeOptions:
@@ -135,10 +144,36 @@ def merge_options(text: str) -> MergeOptions:
     )
 
 
-def input_root(config: Config) -> Path:
-    """The input folder; of a single input file the folder that holds it."""
-    path = Path(config.input.path or "").expanduser().absolute()
-    return path.parent if path.is_file() else path
+@contextlib.contextmanager
+def _writing(output: Path) -> Iterator[None]:
+    """Raises ConfigError where the system does not let us write to `output`."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(f"output.path: cannot write to {str(output)!r}: {reason}") from error
+
+
+def _input_path(config: Config, output: Path) -> Path:
+    if config.input.path is None:
+        raise ConfigError("input.path is required: name the folder that the profilers left behind")
+    path = Path(config.input.path)
+    with contextlib.suppress(OSError):
+        if path.is_dir() and path.samefile(output):
+            raise ConfigError(
+                f"output.path: {str(output)!r} is the input folder itself; "
+                f"choose another one, such as {str(output / 'output')!r}"
+            )
+    return path
+
+
+def _showable(file: str, path: Path) -> bool:
+    if len(file) > _LONGEST_SHOWN or _PLAIN_PATH.fullmatch(file) is None:
+        return False
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _merge_values(config: Config) -> dict[str, Any]:
