@@ -98,7 +98,8 @@ class Extent:
         Without one, the largest group of events without a pause of an hour counts.
         """
         buckets = sorted(self._buckets.values())
-        if declared is not None:
+        # Two profiler spans years apart contradict each other.
+        if declared is not None and declared[1] - declared[0] <= LONGEST_NS:
             slack = max(declared[1] - declared[0], DOUBTFUL_NS)
             earliest, latest = declared[0] - slack, declared[1] + slack
             inside = [one for one in buckets if one[0] >= earliest and one[1] <= latest]

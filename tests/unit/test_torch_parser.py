@@ -282,6 +282,16 @@ def test_without_that_span_the_capture_goes_from_first_to_last_event(tmp_path: P
     assert row["capture_end_ns"] == (NOW_US + 250) * 1000
 
 
+def test_two_spans_of_the_profiler_that_contradict_each_other_are_not_believed(
+    tmp_path: Path,
+) -> None:
+    early = {**profiler(1, 1_000), "ts": 5_000_000}
+    stray = {**x("stray", 1, 1), "ts": 5_000_010}
+    parsed = parse(tmp_path, early, profiler(1, 1_000), stray, x("a", 100, 50), x("b", 200, 50))
+    assert times(stage(parsed)) == (100, 150)
+    assert lane(parsed)["capture_start_ns"] == (NOW_US + 100) * 1000
+
+
 def test_an_event_outside_the_profilers_span_widens_the_capture(tmp_path: Path) -> None:
     row = lane(parse(tmp_path, profiler(100, 1_000), x("a", 50, 60)))
     assert row["capture_start_ns"] == (NOW_US + 50) * 1000
