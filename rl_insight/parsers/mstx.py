@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from rl_insight.data import identity
 from rl_insight.data.tree import Tree
 from rl_insight.errors import ReadError
-from rl_insight.parsers import mstx_database, mstx_metadata, mstx_text
+from rl_insight.parsers import mstx_metadata
 from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.losses import lost, why_empty
 from rl_insight.parsers.mstx_capture import MstxCapture
@@ -43,6 +43,8 @@ class MstxParser:
         databases = [path for path in source.files if is_database(path)]
         traces = [path for path in source.files if is_trace(path)]
         if not databases and not traces:
+            if not source.files and not any(source.absolute.iterdir()):
+                return Parsed("empty", "the capture is an empty folder: nothing was recorded")
             raise ReadError(_not_analysed(source))
         depth = options.get(_RANGE_DEPTH)
         wanted = Wanted(
@@ -69,6 +71,8 @@ def _from_database(
     source: Source, path: str, told: Told, wanted: Wanted, problems: Problems, has_text: bool
 ) -> Parsed:
     """The rows of a database. Raises ReadError also when it has none but the text may have some."""
+    from rl_insight.parsers import mstx_database  # a job reads one of the two forms
+
     read = mstx_database.read(source.root / path, told, wanted.path_role)
     capture = read.capture
     tables = build(capture, told, wanted)
@@ -91,6 +95,8 @@ def _from_database(
 
 
 def _from_text(source: Source, path: str, told: Told, wanted: Wanted, problems: Problems) -> Parsed:
+    from rl_insight.parsers import mstx_text
+
     read = mstx_text.read(source.root / path, told.role or wanted.path_role)
     capture = read.capture
     if not read.is_trace:

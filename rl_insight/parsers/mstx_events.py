@@ -6,9 +6,12 @@ has categories). The rows that name the processes come before or after the event
 has to be told by itself; only what says nothing (GUESS) waits for its process.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from rl_insight.data import roles
 from rl_insight.parsers.annotations import batch_of
@@ -22,16 +25,14 @@ Scalar = str | int | float | bool | None
 
 
 class MstxArgs(msgspec.Struct, gc=False):
-    """The arguments that tell kinds of events apart, and those that are used."""
+    """The arguments that tell kinds of events apart, and those that are used; each costs time."""
 
     task_type: Scalar = msgspec.field(name="Task Type", default=None)
     sub_task: object = msgspec.field(name="task type", default=None)
     stream: object = msgspec.field(name="Physic Stream Id", default=None)
-    level: object = None
     event_type: object = None
     domain: object = None
     data_type: object = None
-    alg_type: object = None
     count: object = None
     name: object = None
     labels: object = None
@@ -39,15 +40,15 @@ class MstxArgs(msgspec.Struct, gc=False):
 
 
 class MstxEvent(msgspec.Struct, gc=False):
-    """The fields that matter; times in µs, as text or as numbers."""
+    """The fields that matter, about in the order of the file; times in µs, as text or numbers."""
 
     ph: Scalar = None
-    cat: Scalar = None
     name: Scalar = None
     pid: Scalar = None
     tid: Scalar = None
     ts: Scalar = None
     dur: Scalar = None
+    cat: Scalar = None
     args: MstxArgs | Scalar | list[msgspec.Raw] = None
 
 
@@ -80,6 +81,11 @@ _UNITED = {
 }
 _FREE = "Free"
 _IS_OVERLAP = frozenset((*_UNITED, _FREE))
+_PHASES = frozenset({"X", "M"})
+# `record_function` of PyTorch itself; torch_npu makes operations of it.
+_ANNOTATION = "user_annotation"
+# «AscendCL@aclrtMemcpyAsync», «Node@launch»: the host's calls of CANN's layers.
+_CALL_OF_CANN = "@"
 # Collectives are recorded as ranges, too, under this domain.
 _NOT_STAGES = frozenset({"communication", "hccl"})
 _MOST_NAMES = 100_000
@@ -104,10 +110,39 @@ class Wanted(dict[object, bool]):
         return known or batch_of(name) != (None, None)
 
 
+def telling(events: Sequence[MstxEvent], wanted: Wanted, with_host: bool) -> list[MstxEvent]:
+    """The events that say something: they describe a process, or have a duration and are not HOST.
+
+    `with_host` adds the latter. Most events of a file with stacks are the host's, so that they are
+    passed over here, at once.
+    """
+    return [
+        event
+        for event in events
+        if event.ph in _PHASES
+        and (event.cat is None or with_host or wanted[event.name] or event.cat == _ANNOTATION)
+    ]
+
+
+def kinds_of(events: Sequence[MstxEvent], wanted: Wanted) -> npt.NDArray[np.int8]:
+    """What each of `events`, which have a duration, is."""
+    kinds = [
+        TASK
+        # Nearly all are: no call for them.
+        if event.cat is None
+        and event.args.__class__ is MstxArgs
+        and event.args.task_type is not None
+        else kind_of(event, wanted)
+        for event in events
+    ]
+    return np.array(kinds, dtype=np.int8)
+
+
 def kind_of(event: MstxEvent, wanted: Wanted) -> int:
     """What `event`, which has a duration, is."""
+    name = event.name
     if event.cat is not None:
-        return RANGE if wanted[event.name] or event.cat == "user_annotation" else HOST
+        return RANGE if wanted[name] or event.cat == _ANNOTATION else HOST
     args = event.args
     if isinstance(args, MstxArgs):
         if args.task_type is not None:
@@ -116,21 +151,23 @@ def kind_of(event: MstxEvent, wanted: Wanted) -> int:
             return IGNORED
         if args.event_type is not None:
             return _kind_of_range(args)
-        if args.data_type is not None or args.alg_type is not None:
+        if args.data_type is not None:
             return CALL
-        if args.level is not None:
-            return HOST
         if args.stream is not None:
-            return DEVICE_RANGE if wanted[event.name] else IGNORED
-    if event.name in _IS_OVERLAP:
+            return DEVICE_RANGE if wanted[name] else IGNORED
+    if name in _IS_OVERLAP:
         return OVERLAP
-    return DEVICE_RANGE if wanted[event.name] else GUESS
+    if isinstance(name, str) and _CALL_OF_CANN in name:
+        return HOST
+    return DEVICE_RANGE if wanted[name] else GUESS
 
 
-def united_code(name: Scalar, names: OpNames) -> int:
-    """The code of a row of the overlap analysis: that of united time of its class, or FREE."""
-    category = _UNITED.get(str(name))
-    return FREE if category is None else names.united(category)
+def united_codes(names: OpNames) -> dict[Scalar, int]:
+    """The code of each row of the overlap analysis: that of united time of its class, or FREE."""
+    return {
+        _FREE: FREE,
+        **{name: names.united(category) for name, category in _UNITED.items()},
+    }
 
 
 def is_library_domain(domain: object) -> bool:

@@ -29,8 +29,9 @@ from rl_insight.parsers.mstx_events import (
     MstxEventExact,
     Scalar,
     Wanted,
-    kind_of,
-    united_code,
+    kinds_of,
+    telling,
+    united_codes,
 )
 from rl_insight.parsers.mstx_ops import TaskCodes, call, is_collective
 from rl_insight.parsers.mstx_processes import Process, by_device, group_name, group_place, host_pid
@@ -56,10 +57,26 @@ class TextRead:
 def read(path: Path, path_role: str | None) -> TextRead:
     """The capture in the trace at `path`, of which the path says that its role is `path_role`.
 
+    Where no device and no range tells from when to when it goes, the trace is read once more for
+    the host's own events.
     Raises ReadError when the file cannot be read or is no JSON.
     """
+    reader, text = _read(path, path_role, with_host=False)
+    capture = text.finish()
+    if capture.first_ns is None and text.is_trace:
+        _, text = _read(path, path_role, with_host=True)
+        capture = text.finish()
+    capture.events = reader.events_seen
+    capture.cut_short = is_cut_short(reader.problems)
+    is_trace = reader.has_events_key and (text.is_trace or not reader.events_seen)
+    return TextRead(capture, reader.problems, is_trace)
+
+
+def _read(
+    path: Path, path_role: str | None, with_host: bool
+) -> tuple[ChromeTraceReader[MstxEvent], "MstxText"]:
     reader = ChromeTraceReader(path, MstxEvent, (), MstxEventExact)
-    text = MstxText(path_role)
+    text = MstxText(path_role, with_host)
     # No reference cycle runs through events: looking for one in every block costs time only.
     collecting = gc.isenabled()
     gc.disable()
@@ -70,50 +87,55 @@ def read(path: Path, path_role: str | None) -> TextRead:
     finally:
         if collecting:
             gc.enable()
-    capture = text.finish()
-    capture.events = reader.events_seen
-    capture.cut_short = is_cut_short(reader.problems)
-    is_trace = reader.has_events_key and (text.is_trace or not reader.events_seen)
-    return TextRead(capture, reader.problems, is_trace)
+    return reader, text
 
 
 class MstxText:
     """Takes events block by block; memory does not grow with their number."""
 
-    def __init__(self, path_role: str | None) -> None:
+    def __init__(self, path_role: str | None, with_host: bool = False) -> None:
         self.is_trace = False
         """Whether any event has a phase: other JSON of this shape has none."""
+        self._with_host = with_host
         self._capture = MstxCapture(Problems())
         self._wanted = Wanted(path_role)
         self._codes = TaskCodes(self._capture.names)
+        self._united = united_codes(self._capture.names)
         self._sieve: Sieve[MstxEvent] = Sieve(self._capture.problems, _quoted)
         self._processes: dict[Scalar, Process] = {}
 
     def add(self, events: Sequence[MstxEvent]) -> None:
         """Take a block of events."""
-        timed = [event for event in events if event.ph == "X"]
-        for event in events:
-            if event.ph == "M":
-                self._process(event.pid).describe(event)
-        self.is_trace = self.is_trace or bool(timed) or any(event.ph for event in events)
+        self.is_trace = self.is_trace or any(event.ph for event in events)
+        told = telling(events, self._wanted, self._with_host)
+        timed = [event for event in told if event.ph == "X"]
+        if len(timed) < len(told):
+            for event in told:
+                if event.ph == "M":
+                    self._process(event.pid).describe(event)
         if not timed:
             return
-        kinds = self._kinds(timed)
+        kinds = kinds_of(timed, self._wanted)
+        useful = kinds != IGNORED
+        if not self._with_host:
+            useful &= kinds != HOST
+        if not useful.all():
+            timed, kinds = list(compress(timed, useful.tolist())), kinds[useful]
         starts = exact_ns(cast(Sequence[Microseconds], [event.ts for event in timed]))
         durations = exact_ns(cast(Sequence[Microseconds], [event.dur for event in timed]))
-        good = self._sieve.certain(timed, starts, durations, kinds != IGNORED)
-        # The host's events have done all they are for: they are part of the capture.
-        good &= kinds != HOST
-        if good.any():
-            self._take(
-                list(compress(timed, good.tolist())), kinds[good], starts[good], durations[good]
-            )
+        good = self._sieve.certain(timed, starts, durations)
+        if not good.all():
+            timed = list(compress(timed, good.tolist()))
+            kinds, starts, durations = kinds[good], starts[good], durations[good]
+        self._take(timed, kinds, starts, durations)
 
     def finish(self) -> MstxCapture:
         """The capture, once all events were taken."""
         bounds, held = self._sieve.settle()
         if held.events:
-            self._take(held.events, self._kinds(held.events), held.starts, held.durations)
+            self._take(
+                held.events, kinds_of(held.events, self._wanted), held.starts, held.durations
+            )
         capture, processes = self._capture, list(self._processes.values())
         capture.pid = host_pid(processes)
         capture.group = lambda place: group_name(place, processes)
@@ -126,10 +148,6 @@ class MstxText:
             for part in _parts(process):
                 capture.device(default if number is None else number).absorb(part)
         return capture
-
-    def _kinds(self, timed: Sequence[MstxEvent]) -> Kinds:
-        wanted = self._wanted
-        return np.array([kind_of(event, wanted) for event in timed], dtype=np.int8)
 
     def _process(self, pid: Scalar) -> Process:
         process = self._processes.get(pid)
@@ -148,8 +166,9 @@ class MstxText:
             if kinds[index] == DEVICE_RANGE:
                 into = self._capture.device_ranges
             _annotate(into, timed[index], int(starts[index]), int(durations[index]))
-        numbers: dict[Scalar, int] = {}
-        owners = np.array([numbers.setdefault(event.pid, len(numbers)) for event in timed])
+        pids = [event.pid for event in timed]
+        numbers = {pid: number for number, pid in enumerate(dict.fromkeys(pids))}
+        owners = np.array([numbers[pid] for pid in pids], dtype=np.int16)
         for pid, number in numbers.items():
             process, own = self._process(pid), owners == number
             for kind, device in (
@@ -173,13 +192,13 @@ class MstxText:
     ) -> None:
         """Give `device` events of one kind."""
         if kind == OVERLAP:
-            names = self._capture.names
-            codes = _codes([united_code(event.name, names) for event in events])
+            codes = _codes([self._united[event.name] for event in events])
             device.add_overlap(starts, durations, codes)
         elif kind == TASK:
             table = self._codes
             codes = _codes(
-                [table[cast(MstxArgs, event.args).task_type, event.name] for event in events]
+                # What is no MstxArgs is no TASK.
+                [table[event.args.task_type, event.name] for event in events]  # type: ignore[union-attr]
             )
             device.add_tasks(starts, durations, codes)
         else:

@@ -89,7 +89,7 @@ def discover(tree: Tree, names: Sequence[str], rules: UserRules, filters: Filter
     left = [row for path, row in passed_over.items() if path not in claimed]
     if not claimed:
         raise InputError(_nothing_found(tree, names, left))
-    result.skipped += [*left, *_not_listed(tree, next(iter(result.found), names[0]))]
+    result.skipped += [*left, *_not_listed(tree, next(iter(result.found), names[0]), claimed)]
     result.skipped.sort(key=lambda row: row.path)
     return result
 
@@ -102,13 +102,18 @@ def _check(found: Found, name: str, listed: Collection[str]) -> None:
         )
 
 
-def _not_listed(tree: Tree, parser: str) -> Iterator[Skipped]:
-    """What no parser was shown: it could not be listed, or a stage's folder is empty."""
+def _not_listed(tree: Tree, parser: str, claimed: Collection[str]) -> Iterator[Skipped]:
+    """What no parser was shown: it could not be listed, or a stage's folder is empty.
+
+    About a folder inside one that is `claimed` its own row says what there is to say.
+    """
     for path, reason in tree.unreadable:
         status = "skipped" if reason == NOT_REGULAR else "failed"
         yield Skipped(path, parser, f"cannot be read: {reason}", status)
     for folder in tree.empty_folders:
-        if any(map(_is_stage, folder.split("/"))):
+        place = PurePosixPath(folder)
+        inside = any(str(above) in claimed for above in (place, *place.parents))
+        if not inside and any(map(_is_stage, place.parts)):
             yield Skipped(folder, parser, "the folder is empty: nothing was recorded", "empty")
 
 
