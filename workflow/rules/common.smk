@@ -27,3 +27,12 @@ def parse_options(wildcards):
 def parse_memory(wildcards, input, attempt):
     """Memory does not grow with the file; a job that was killed gets more on its next try."""
     return int((400 + 0.02 * input.size_mb) * attempt)
+
+
+def unchanged(text):
+    """A parameter as it is: in plain text Snakemake takes {braces} for wildcards."""
+
+    def parameter(wildcards):
+        return text
+
+    return parameter

@@ -15,6 +15,6 @@ rule merge:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=30,
     params:
-        options=RUN.merge_options(),
+        options=unchanged(RUN.merge_options()),
     script:
         "../../scripts/merge.py"

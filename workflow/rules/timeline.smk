@@ -21,6 +21,6 @@ for visualizer in RUN.visualizers("timeline"):
             runtime=30,
         params:
             visualizer=visualizer.name,
-            options=RUN.visualizer_options(visualizer),
+            options=unchanged(RUN.visualizer_options(visualizer)),
         script:
             "../../scripts/timeline.py"
