@@ -41,6 +41,12 @@ This run:
       Everything after -- goes to Snakemake untouched.
 """
 
+_COMMANDS = """\
+Other commands:
+  preprocess FOLDER
+      Export raw captures, so that they can be read; see rl-insight preprocess --help.
+"""
+
 _EXIT_CODES = """\
 Exit codes:
   0  drawn; inputs that could not be read are named
@@ -65,7 +71,7 @@ _WIDTH = 92
 
 def help_text() -> str:
     """The whole help."""
-    return "\n".join([_INTRODUCTION, *_groups(), _RUN, _EXIT_CODES]).rstrip() + "\n"
+    return "\n".join([_INTRODUCTION, *_groups(), _RUN, _COMMANDS, _EXIT_CODES]).rstrip() + "\n"
 
 
 def _groups() -> Iterator[str]:

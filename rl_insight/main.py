@@ -12,9 +12,16 @@ from rl_insight.commandline import Arguments, parse
 from rl_insight.config import KEYS, Config, check_names, get, output_folder, resolve
 from rl_insight.errors import RLInsightError, UsageError
 
+
+def _preprocess(words: Sequence[str]) -> int:
+    from rl_insight.pipeline.preprocess import command
+
+    return command(words)
+
+
 # What the first word may be, besides the flags and keys of a run: sub-commands, each a function
 # of the words that follow it.
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"preprocess": _preprocess}
 
 _INTERRUPTED = 130
 

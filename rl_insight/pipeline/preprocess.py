@@ -1,0 +1,190 @@
+"""`rl-insight preprocess`: export raw captures, several at a time, each in a process of its own."""
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from rl_insight.data.tree import Tree, scan
+from rl_insight.errors import InputError, UsageError
+from rl_insight.pipeline.preprocess_ascend import ASCEND
+from rl_insight.pipeline.preprocess_kinds import RawCapture, RawKind
+from rl_insight.pipeline.terminal import count, duration, printable
+
+KINDS: tuple[RawKind, ...] = (ASCEND,)
+
+HELP = """\
+usage: rl-insight preprocess FOLDER [--jobs N] [--python FILE] [-n]
+
+Exports the raw captures below FOLDER, so that they can be read: Ascend captures that were never
+analysed, by torch_npu. Results are written into the captures; what can be read already stays.
+
+  --jobs N         How many at a time. Default: half of the processors.
+  --python FILE    The interpreter in which torch_npu is installed. Default: this one.
+  -n, --dry-run    Say what would be done, and do nothing.
+
+Exit codes: 0 all can be read now, 1 some cannot, 2 nothing could be done.
+"""
+
+# What a command printed is kept to tell why it failed; the end of it is enough.
+_KEPT_OUTPUT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the command line asks for."""
+
+    folder: Path
+    jobs: int
+    python: str
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A capture that cannot be read, and why."""
+
+    path: str
+    why: str
+
+
+def command(words: Sequence[str]) -> int:
+    """Run `rl-insight preprocess WORDS`; gives the exit code.
+
+    Raises UsageError when nothing can be done: for the words, the folder or a missing program.
+    """
+    if "-h" in words or "--help" in words:
+        print(HELP, end="")
+        return 0
+    order = parse(words)
+    return preprocess(order, KINDS, print)
+
+
+def parse(words: Sequence[str]) -> Order:
+    """Take the words apart. Raises UsageError."""
+    folders: list[str] = []
+    values = {"--jobs": str(max(1, (os.cpu_count() or 2) // 2)), "--python": sys.executable}
+    dry_run = False
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if word in ("-n", "--dry-run"):
+            dry_run = True
+        elif name in values:
+            given = value if equals else next(rest, "")
+            if not given:
+                raise UsageError(f"{name} needs a value")
+            values[name] = given
+        elif word.startswith("-"):
+            raise UsageError(f"there is no flag {name} of preprocess; see rl-insight preprocess -h")
+        else:
+            folders.append(word)
+    if len(folders) != 1:
+        raise UsageError("preprocess needs one folder: rl-insight preprocess FOLDER")
+    jobs = values["--jobs"]
+    if not jobs.isdecimal() or not 1 <= int(jobs) <= 10_000:
+        raise UsageError(f"--jobs: {jobs!r} is no whole number from 1")
+    return Order(Path(folders[0]).expanduser(), int(jobs), values["--python"], dry_run)
+
+
+def preprocess(order: Order, kinds: Iterable[RawKind], say: Callable[[str], None]) -> int:
+    """Export what needs it below `order.folder`, and `say` what came of it; gives the exit code.
+
+    Raises InputError when there is nothing of these `kinds`, UsageError when a program is missing
+    (after the captures of the other kinds were exported).
+    """
+    tree = scan(order.folder)
+    failures: list[Failure] = []
+    missing: list[str] = []
+    found = [(kind, list(kind.look(tree))) for kind in kinds]
+    if not any(captures for _, captures in found):
+        names = " or ".join(kind.name for kind, _ in found)
+        raise InputError(f"there is no {names} below {str(order.folder)!r}")
+    for kind, captures in found:
+        raw = [one for one in captures if one.state == "raw"]
+        _say_others(kind, captures, say)
+        failures += [Failure(one.path, one.why) for one in captures if one.state == "hopeless"]
+        if order.dry_run:
+            for one in raw:
+                say(f"would export {printable(one.path)}: {one.why}")
+            continue
+        lacking = kind.missing(order.python) if raw else None
+        if lacking is not None:
+            missing.append(f"{lacking} ({count(len(raw), kind.name)} to do)")
+        elif raw:
+            failures += _export(kind, raw, tree, order, say)
+    for failure in failures:
+        say(f"failed: {printable(failure.path)}: {printable(failure.why)}")
+    if missing:
+        raise UsageError("; ".join(missing))
+    return 1 if failures else 0
+
+
+def _say_others(kind: RawKind, captures: Sequence[RawCapture], say: Callable[[str], None]) -> None:
+    reasons = Counter(one.why for one in captures if one.state == "ready")
+    for why, number in reasons.most_common():
+        say(f"skipped {count(number, kind.name)}: {why}")
+
+
+def _export(
+    kind: RawKind,
+    raw: Sequence[RawCapture],
+    tree: Tree,
+    order: Order,
+    say: Callable[[str], None],
+) -> list[Failure]:
+    """Export `raw`, `order.jobs` at a time; gives those that failed, in order of their path."""
+    began = time.monotonic()
+    jobs = min(order.jobs, len(raw))
+    say(f"exporting {count(len(raw), kind.name)}, {jobs} at a time")
+    failures: list[Failure] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {
+            pool.submit(_run, kind, tree.absolute(one.path), order.python): one for one in raw
+        }
+        try:
+            for done, future in enumerate(as_completed(running), 1):
+                one, (why, seconds) = running[future], future.result()
+                state = "exported" if why is None else "failed"
+                say(f"{done}/{len(raw)} {state} {printable(one.path)} ({duration(seconds)})")
+                if why is not None:
+                    failures.append(Failure(one.path, why))
+        except BaseException:
+            # What runs gets the interrupt itself; what waits must not begin any more.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    good = len(raw) - len(failures)
+    took = duration(time.monotonic() - began)
+    say(f"exported {good} of {count(len(raw), kind.name)} in {took}")
+    return sorted(failures, key=lambda failure: failure.path)
+
+
+def _run(kind: RawKind, capture: Path, python: str) -> tuple[str | None, float]:
+    """Export one capture: why it failed, or None, and how long it took in seconds."""
+    began = time.monotonic()
+    try:
+        ended = subprocess.run(
+            kind.command(capture, python),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    except OSError as error:
+        return f"cannot be run: {error.strerror or error}", time.monotonic() - began
+    output = ended.stdout.decode("utf-8", "replace")[-_KEPT_OUTPUT:]
+    why = kind.failure(capture, output)
+    if ended.returncode and why is not None:
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
+        why = f"{_ending(ended.returncode)}{f': {lines[-1]}' if lines else ''}"
+    return why, time.monotonic() - began
+
+
+def _ending(code: int) -> str:
+    """How a command ended."""
+    return f"it was killed by signal {-code}" if code < 0 else f"it ended with exit code {code}"
