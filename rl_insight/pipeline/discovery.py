@@ -1,6 +1,7 @@
 """From the input folder to units: what each parser claims, and what is left out for certain."""
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from rl_insight.errors import InputError, PluginError
 from rl_insight.parsers import PARSERS, Found, Parser
 
 AUTO = "auto"
+
+# It becomes a folder's name and a wildcard of workflow/rules/parse.smk.
+_PARSER_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +53,19 @@ class Discovery:
 def parser_names(setting: str, preset: str) -> list[str]:
     """The parsers that the setting `timeline.parser.type` or `heatmap.parser.type` stands for.
 
-    Raises PluginError for a name that is not registered.
+    Raises PluginError for a name that is not registered or that no folder can have.
     """
     if setting == AUTO:
-        return [name for name in PARSERS.names() if PARSERS.get(name).preset == preset]
-    names = [name.strip() for name in setting.split(",") if name.strip()]
+        names = [name for name in PARSERS.names() if PARSERS.get(name).preset == preset]
+    else:
+        names = [name.strip() for name in setting.split(",") if name.strip()]
     for name in names:
-        PARSERS.get(name)
+        own = PARSERS.get(name).name
+        if own != name or not _PARSER_NAME.fullmatch(name):
+            raise PluginError(
+                f"the parser {own!r} cannot be used under the name {name!r}: "
+                "both must be the same, of letters, digits, _ and -"
+            )
     return names
 
 

@@ -280,3 +280,22 @@ def test_parsers_are_named_by_comma_and_a_wrong_name_is_refused(notes: NoteParse
     assert parser_names("notes, torch", "timeline") == ["notes", "torch"]
     with pytest.raises(PluginError, match="did you mean 'notes'"):
         parser_names("torch,note", "timeline")
+
+
+@pytest.mark.parametrize("name", ["my.parser", "a/b", "ünicode", "../x"])
+def test_a_parser_whose_name_no_folder_should_have_is_refused(
+    register_parser: Register, name: str
+) -> None:
+    register_parser(NoteParser(name=name))
+    with pytest.raises(PluginError, match="cannot be used under the name"):
+        parser_names(name, "timeline")
+
+
+def test_a_parser_that_is_registered_under_another_name_than_its_own_is_refused(
+    notes: NoteParser,
+) -> None:
+    PARSERS.register("memos", notes)
+    with pytest.raises(
+        PluginError, match="the parser 'notes' cannot be used under the name 'memos'"
+    ):
+        parser_names("memos", "timeline")
