@@ -26,7 +26,7 @@ def lost(problems: Problems, events: int) -> str | None:
     found = [one for one in problems if one.severity != "info" and one.code != _EMPTY]
     if not found:
         return None
-    kept = f"the {events:,} events that could be read are kept"
+    kept = f"the {events:,} events that could be read are kept" if events else "nothing is left"
     cut = next((one for one in found if one.code in _CUT), None)
     if cut is not None:
         where = "" if cut.offset is None else f" after {cut.offset:,} bytes of unpacked text"

@@ -67,9 +67,11 @@ class TorchParser:
         problems.extend(capture.problems)
         if "spans" not in tables or not tables["spans"].num_rows:
             detail = why_empty(problems, reader.events_seen)
-            if damage is not None:
-                detail = f"{detail}; {damage}"
-            return Parsed("empty", detail, reader.events_seen, problems, tables)
+            if damage is None:
+                return Parsed("empty", detail, reader.events_seen, problems, tables)
+            # Nothing is left of what was recorded: it was not empty, it was lost.
+            detail = f"{detail}; {damage}"
+            return Parsed("failed", detail, reader.events_seen, problems, tables)
         status = "ok" if damage is None else "salvaged"
         return Parsed(status, damage, reader.events_seen, problems, tables)
 
