@@ -78,7 +78,9 @@ def _from_database(
     tables = build(capture, told, wanted)
     damage = None if read.damage is None else f"the database is damaged ({read.damage})"
     if not tables["spans"].num_rows:
-        why = damage or "the database holds no timed events"
+        if damage is not None:
+            raise ReadError(f"{damage}; nothing could be read of it")
+        why = "the database holds no timed events"
         if has_text:
             raise ReadError(why)
         problems.extend(capture.problems)

@@ -7,7 +7,7 @@ The layout is torch_npu's (`_profiler_path_creator.py`, `_path_manager.py`): a c
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from rl_insight.data.tree import Tree
@@ -73,21 +73,22 @@ def captures(tree: Tree) -> tuple[list[AscendCapture], list[str]]:
     A capture whose folder could not be listed as a whole is left to the report about that.
     """
     known: dict[str, AscendCapture] = {}
-    named: dict[str, list[str]] = {}
+    others: list[tuple[str, bool]] = []
     for path, is_file in _everything(tree):
         folder = _capture_by_content(path, is_file)
         if folder is None:
+            others.append((path, is_file))
+        else:
+            _add(known.setdefault(folder, AscendCapture(folder)), path, is_file)
+    # What is called like a capture and has captures in it is a folder of captures.
+    with_captures = {above for folder in known for above in _folders_above(folder)}
+    for path, is_file in others:
+        folder = _capture_around(path, is_file, known)
+        if folder is None:
             folder = _capture_by_name(path, is_file, tree.root.name)
-            if folder is not None:
-                named.setdefault(folder, []).append(path if is_file else f"{path}/")
-            continue
+            if folder is None or folder in with_captures:
+                continue
         _add(known.setdefault(folder, AscendCapture(folder)), path, is_file)
-    for folder, paths in named.items():
-        # What is called like a capture and has captures in it is a folder of captures.
-        if folder in known or not any(_lies_in(other, folder) for other in known):
-            capture = known.setdefault(folder, AscendCapture(folder))
-            for path in paths:
-                _add(capture, path.rstrip("/"), not path.endswith("/"))
     for capture in known.values():
         capture.traces.sort(key=lambda path: (_name(path) not in _TRACE_NAMES, path))
     whole = [one for one in known.values() if one.databases or one.traces or not _hidden(tree, one)]
@@ -107,11 +108,6 @@ def is_trace(path: str) -> bool:
     return _TRACE.fullmatch(_name(path)) is not None
 
 
-def infos(files: Iterable[str]) -> list[str]:
-    """The `profiler_info*.json` among `files`."""
-    return [path for path in files if _INFO.fullmatch(_name(path))]
-
-
 def _everything(tree: Tree) -> Iterator[tuple[str, bool]]:
     """All files (True) and all folders without any (False)."""
     for file in tree.files:
@@ -127,6 +123,23 @@ def _capture_by_content(path: str, is_file: bool) -> str | None:
         if part == OUTPUT or _RAW.fullmatch(part):
             return "/".join(folders[:at])
     return "/".join(folders) if is_file and _INFO.fullmatch(name) else None
+
+
+def _capture_around(path: str, is_file: bool, known: Collection[str]) -> str | None:
+    """The innermost of the `known` captures that a file lies in.
+
+    Where the input itself is a capture, what lies in other folders of it is not its own.
+    """
+    around = _folders_above(path) if is_file else [path, *_folders_above(path)]
+    folder = next((folder for folder in around if folder in known), None)
+    return None if folder == "" and "/" in path else folder
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    """The folders that a file or folder lies in, the innermost first; "" is the input itself."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _capture_by_name(path: str, is_file: bool, root_name: str) -> str | None:

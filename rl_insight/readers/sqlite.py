@@ -18,7 +18,8 @@ def database(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection to the database at `path`; nothing is ever written beside it.
 
     A database that cannot be opened with its journal (the folder is not writable, another process
-    holds a lock) is read as it stands on disk.
+    holds a lock) is read as it stands on disk. One that was cut off opens, too: only what asks for
+    a missing page fails.
     Raises ReadError when it is no database or is damaged, also for queries inside the block.
     """
     try:
@@ -66,9 +67,11 @@ def _open(path: Path) -> sqlite3.Connection:
         return _connect(path, "mode=ro")
     except sqlite3.OperationalError:
         return _connect(path, "mode=ro&immutable=1")
+    except sqlite3.DatabaseError:
+        return _connect(path, "mode=ro&immutable=1", cut_off=True)
 
 
-def _connect(path: Path, parameters: str) -> sqlite3.Connection:
+def _connect(path: Path, parameters: str, *, cut_off: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?{parameters}", uri=True, timeout=1
     )
@@ -76,6 +79,10 @@ def _connect(path: Path, parameters: str) -> sqlite3.Connection:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         # A hostile schema may hold views and triggers that call functions.
         connection.execute("PRAGMA trusted_schema = OFF")
+        if cut_off:
+            # SQLite believes a file that is shorter than it says only to who may repair it
+            # (btree.c, lockBtree); nothing can be written here all the same.
+            connection.execute("PRAGMA writable_schema = ON")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error:
         connection.close()
