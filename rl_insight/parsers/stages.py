@@ -147,6 +147,8 @@ def _add_ranges(
     `stages` gives the index in `spans` by the number of the annotation in its order.
     """
     threads: dict[str, list[_Open]] = {}
+    # Worked out once for each name: a capture repeats the same few thousands of times.
+    read: dict[str, tuple[str, int | None, int | None]] = {}
     for order, one in enumerate(annotations):
         around = threads.setdefault(one.tid, [])
         while around and one.end_ns > around[-1].end_ns:
@@ -157,11 +159,12 @@ def _add_ranges(
             continue
         parent = around[-1] if around else root
         # A range inside one of the same name is that range again.
-        name = roles.canonical(one.name)
+        if one.name not in read:
+            read[one.name] = (roles.canonical(one.name), *batch_of(one.name))
+        name, mini, micro = read[one.name]
         if parent is None or parent.name == name:
             continue
         nesting = parent.nesting + 1
-        mini, micro = batch_of(one.name)
         if nesting > range_depth and (mini, micro) == (None, None):
             around.append(_Open(one.end_ns, name, nesting, parent.span, parent.depth))
             continue
