@@ -6,10 +6,12 @@ parse job imports only the one parser that it needs.
 
 import difflib
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rl_insight.errors import PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Feature = TypeVar("Feature")
 
@@ -59,7 +61,7 @@ class Registry(Generic[Feature]):
             raise PluginError(f"{self._what} {name!r} cannot be loaded: {error}") from error
         return feature
 
-    def _load(self, entry: EntryPoint) -> Feature:
+    def _load(self, entry: "EntryPoint") -> Feature:
         try:
             feature: Feature = entry.load()
         except Exception as error:
@@ -69,7 +71,10 @@ class Registry(Generic[Feature]):
         self._known[entry.name] = feature
         return feature
 
-    def _entry_points(self) -> dict[str, EntryPoint]:
+    def _entry_points(self) -> "dict[str, EntryPoint]":
         if self._outside is None:
+            # It takes a twentieth of a second, which a job that knows its parser need not spend.
+            from importlib.metadata import entry_points
+
             self._outside = {entry.name: entry for entry in entry_points(group=self._group)}
         return self._outside
