@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,32 +156,37 @@ def main() -> None:
         COMPILED["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
         trace = made(source, folder / "trace_rank0.json.gz", TARGET_BYTES)
         job(made(source, folder / "first_rank0.json.gz", 1))
-        one = compare(trace, given.pairs)
+        one = compare(lambda: job(trace), lambda: run(PLAIN, trace), given.pairs)
         if given.size > 1:
             large = made(source, folder / "large_rank0.json.gz", given.size * TARGET_BYTES)
-            largest = median([job(large) for _ in range(given.pairs)])
-            show("  parse job", largest)
-            growth = 100 * (largest.peak / one.peak - 1)
-            print(f"peak {growth:+.0f} % for {given.size} times the size")
+            grow(one, [job(large) for _ in range(given.pairs)], given.size)
 
 
-def compare(trace: Path, pairs: int) -> Run:
-    """Run both on `trace` in turn, print the medians and the ratios; gives the job's median."""
-    ours, plain = [], []
+def compare(
+    ours: Callable[[], Run], plain: Callable[[], Run], pairs: int, baseline: str = "json.load"
+) -> Run:
+    """Run both in turn, print the medians and the ratios; gives the median of ours."""
+    runs: list[tuple[Run, Run]] = []
     for _ in range(pairs):
-        ours.append(job(trace))
-        plain.append(run(PLAIN, trace))
-        show("  parse job", ours[-1])
-        show("  json.load", plain[-1])
-    one, other = median(ours), median(plain)
+        runs.append((ours(), plain()))
+        show("  parse job", runs[-1][0])
+        show(f"  {baseline}", runs[-1][1])
+    one, other = (median(list(column)) for column in zip(*runs, strict=True))
     print(f"median of {pairs}")
     show("  parse job", one)
-    show("  json.load", other)
+    show(f"  {baseline}", other)
     print(
         f"time {other.wall / one.wall:.1f} times shorter ({other.cpu / one.cpu:.1f} in CPU), "
         f"peak {other.peak / one.peak:.0f} times smaller"
     )
     return one
+
+
+def grow(one: Run, larger: list[Run], size: int) -> None:
+    """Print how the peak grows from `one` file to one `size` times as large."""
+    largest = median(larger)
+    show("  parse job", largest)
+    print(f"peak {100 * (largest.peak / one.peak - 1):+.0f} % for {size} times the size")
 
 
 if __name__ == "__main__":
