@@ -19,8 +19,9 @@ from rl_insight.problems import Problems
 from rl_insight.readers.bytestream import ByteStream
 from rl_insight.readers.event_decoding import EventDecoder, example
 from rl_insight.readers.event_salvage import EventSalvager, Outcome
+from rl_insight.readers.event_text import last_event_end, starts_top_level_key
 from rl_insight.readers.json_members import Members, decode_loosely
-from rl_insight.readers.json_text import COMMAS, SPACE, end_of, last_event_end
+from rl_insight.readers.json_text import COMMAS, SPACE, end_of
 from rl_insight.readers.not_json import what_it_is
 from rl_insight.readers.window import Window
 
@@ -34,10 +35,19 @@ MAX_METADATA_BYTES = 16 << 20
 _EVENTS = "traceEvents"
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*+:\s*+(?=\[)')
 
+# A key that the end of the file cut.
+_CUT_KEY = re.compile(rb'"[^"]*+(?:"\s*+:?\s*+)?\Z')
+
 # A number of µs with decimals that a double cannot hold to the nanosecond: from 8.7e12 on, just
 # below 2**43 (see timestamps.EXACT_FLOAT_US).
 _FINE_TIME = re.compile(rb'"ts"\s*+:\s*+(?:\d{14,}+|9\d{12}|8[789]\d{11})\.')
 _FINE_TIME_TAIL = 64 << 10
+
+# A second list behind the first, or more events of it.
+_MORE_EVENTS = re.compile(rb"\[?\s*+\{")
+
+# Enough to tell what text is.
+_HEAD_BYTES = 512
 
 # How the first element of a list of events may start; `n` is for null.
 _ELEMENT_STARTS = b"{[],n"
@@ -88,7 +98,7 @@ class ChromeTraceReader(Generic[Event]):
         self._max_bytes = max_bytes
         self._max_event_bytes = max_event_bytes
         self._found_events = False
-        self._swallowed = False
+        self._cut_at: int | None = None
         self._broken_off = False
         self._started = False
 
@@ -105,9 +115,8 @@ class ChromeTraceReader(Generic[Event]):
             window = Window(stream)
             window.fill(self._block_bytes)
             yield from self._documents(window)
-        if self._swallowed:
-            self._swallowed = False
-            yield from self._second_pass()
+        if self._cut_at is not None:
+            yield from self._second_pass(self._cut_at)
 
     def _documents(self, window: Window) -> Iterator[list[Event]]:
         """The events of the document, and of what was appended to it."""
@@ -125,19 +134,22 @@ class ChromeTraceReader(Generic[Event]):
         else:
             raise ReadError(f"{self.path} is no trace: {what_it_is(self._head(window))}")
         while not self._broken_off and (following := members.skip(COMMAS)):
+            code = "concatenated"
+            window.fill(_HEAD_BYTES)
             offset, text = window.offset(window.start), example(self._head(window))
-            if self.shape == "list" and following in b"[{":
-                # msprof appends a second list to the first; without its bracket it is one list.
+            if self.shape == "list" and _MORE_EVENTS.match(window.buffer, window.start, window.end):
                 window.start += following == b"["
-                again = self._events(window)
-            elif self._found_events and following == b"{":
+                more = self._events(window)
+            elif following == b"{" and starts_top_level_key(
+                window.buffer, window.start + 1, window.end
+            ):
                 window.start += 1
-                again = self._members(members, window)
+                more = self._members(members, window)
             else:
-                self.problems.add("trailing_data", "warning", 1, offset, text)
-                return
-            self.problems.add("concatenated", "warning", 1, offset, text)
-            yield from again
+                code = "trailing_data"
+                more = self._stray_events(members, window)
+            self.problems.add(code, "warning", 1, offset, text)
+            yield from more
 
     def _list(self, members: Members, window: Window) -> Iterator[list[Event]]:
         start = self._head(window)
@@ -168,13 +180,25 @@ class ChromeTraceReader(Generic[Event]):
             elif (byte := members.skip(SPACE)) == b"}":
                 window.start += 1
                 return
-            elif not byte:
+            elif not byte or _CUT_KEY.match(window.buffer, window.start, window.end):
                 self._break_off(window.offset(window.end))
             else:
                 self.problems.add(
                     "metadata_damaged", "warning", 1, offset, example(self._head(window))
                 )
-                self._broken_off = self._found_events or not members.seek(_EVENTS_KEY)
+                if self._found_events:
+                    yield from self._stray_events(members, window)
+                    return
+                self._broken_off = not members.seek(_EVENTS_KEY)
+
+    def _stray_events(self, members: Members, window: Window) -> Iterator[list[Event]]:
+        """Events in text that is out of place: a bracket too many may have ended the list early."""
+        if not self._found_events and self.shape == "object":
+            self._broken_off = True
+            return
+        yield from self._events(window, stray=True)
+        if self.shape == "object":
+            yield from self._members(members, window)
 
     def _events_value(self, members: Members, window: Window) -> Iterator[list[Event]]:
         offset = window.offset(window.start)
@@ -206,30 +230,31 @@ class ChromeTraceReader(Generic[Event]):
         try:
             return members.text(keep)
         except EOFError:
-            # Before the events it may be a quote too many that swallowed them.
-            self._swallowed = not self._found_events
             self._break_off(window.offset(window.end))
             return None
 
-    def _second_pass(self) -> Iterator[list[Event]]:
-        """Look for the events alone, where something before them never ends."""
+    def _second_pass(self, cut_at: int) -> Iterator[list[Event]]:
+        """Look for the events alone: something before them never ended and swallowed them, or the
+        file was cut at `cut_at` before they came.
+        """
         with ByteStream(self.path, Problems(), self._max_bytes) as stream:
             window = Window(stream)
             members = Members(window)
             if not members.seek(_EVENTS_KEY):
-                self._break_off(window.offset(window.end))
+                self.problems.add("truncated", "warning", 1, cut_at)
                 return
             self.problems.add("metadata_damaged", "warning", 1, window.offset(window.start))
             self._broken_off = False
             yield from self._members(members, window)
 
-    def _events(self, window: Window) -> Iterator[list[Event]]:
+    def _events(self, window: Window, *, stray: bool = False) -> Iterator[list[Event]]:
         """The events of the list whose opening bracket has just been passed."""
         salvager: EventSalvager[Event] = EventSalvager(
             window,
             self.problems,
             in_object=self.shape == "object",
             max_event_bytes=self._max_event_bytes,
+            stray=stray,
         )
         wanted = self._block_bytes
         outcome = Outcome.MORE
@@ -274,9 +299,11 @@ class ChromeTraceReader(Generic[Event]):
 
     def _break_off(self, offset: int) -> None:
         self._broken_off = True
-        if not self._swallowed:
+        if self._found_events:
             self.problems.add("truncated", "warning", 1, offset)
+        else:
+            self._cut_at = offset
 
     @staticmethod
     def _head(window: Window) -> bytes:
-        return bytes(window.buffer[window.start : min(window.end, window.start + 512)])
+        return bytes(window.buffer[window.start : min(window.end, window.start + _HEAD_BYTES)])

@@ -103,7 +103,7 @@ class Members:
 
 def decode_loosely(text: bytes) -> Any:
     """The value of JSON text, repaired where it must be. Raises ValueError when it cannot be."""
-    for attempt in (text, *repairs(text)):
+    for attempt in (text, *(repaired for repaired, _ in repairs(text))):
         try:
             return msgspec.json.decode(attempt)
         except (msgspec.MsgspecError, RecursionError):

@@ -6,31 +6,14 @@ that time and memory stay linear whatever the text (plain ones took 1.8 GB on 32
 
 import re
 
-import msgspec
-
 Buffer = bytes | bytearray
 
 # Text without brackets outside strings, with whole strings.
 _PLAIN = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+', re.DOTALL)
 _REST_OF_STRING = re.compile(rb"[^\"\\]*+(?:\\.[^\"\\]*+)*+", re.DOTALL)
 
-# Between two events of a healthy file.
-_COMMA = re.compile(rb"\}\s*+,\s*+(?=\{)")
-
-_KEY = rb'"([^"\\]{0,256}+)"\s*+:'
-
-# "}", then what may stand between two events of a damaged file, then the next object or a closing
-# bracket. A quote inside a string is escaped, so that `}, {"key":` never stands inside a string:
-# it lies between two events or between two objects of a list inside one.
-BOUNDARY = re.compile(
-    rb"\}(?:[\s,\[]|null)*+(?:(?P<next>\{)\s*+(?:" + _KEY + rb"|\})|\])",
-)
-NEXT_OBJECT = re.compile(rb"\}(?:[\s,\[]|null)*+(?P<next>\{)\s*+(?:" + _KEY + rb"|\})")
-OBJECT_START = re.compile(rb"\{\s*+" + _KEY)
-KEY = re.compile(_KEY)
-SEPARATORS = re.compile(rb"(?:[\s,]|null)*+")
-COMMAS = re.compile(rb"[\s,]*+")
 SPACE = re.compile(rb"\s*+")
+COMMAS = re.compile(rb"[\s,]*+")
 
 _OPENING = frozenset(b"{[")
 _QUOTE = ord('"')
@@ -85,44 +68,3 @@ def end_of(pattern: re.Pattern[bytes], text: Buffer, start: int, end: int) -> in
     match = pattern.match(text, start, end)
     assert match is not None
     return match.end()
-
-
-class _Probe(msgspec.Struct, gc=False):
-    ph: str
-
-
-_PROBE = msgspec.json.Decoder(_Probe)
-
-
-def is_event(text: Buffer, start: int, end: int) -> bool:
-    """Whether the text is one whole JSON object with a phase, as only trace events have it."""
-    try:
-        _PROBE.decode(memoryview(text)[start:end])
-    except (msgspec.MsgspecError, RecursionError):
-        return False
-    return True
-
-
-# How much of the end of a block is searched for a boundary, at first and then.
-_CUT_WINDOWS = (16 << 10, 256 << 10)
-
-
-def last_event_end(text: Buffer, start: int, end: int) -> int | None:
-    """The position of the comma after the last whole event of `text[start:end]`, or None.
-
-    The comma counts when it ends an object with a phase that follows another such comma (or
-    `start`): commas inside strings and between objects inside an event do not pass. This only
-    chooses the cut; that it was right is proved by decoding the block, as a cut inside a string
-    or an inner list leaves it open.
-    """
-    for size in (*_CUT_WINDOWS, end - start):
-        low = max(start, end - size)
-        marks = [(match.start() + 1, match.end()) for match in _COMMA.finditer(text, low, end)]
-        if low == start:
-            marks.insert(0, (start, end_of(COMMAS, text, start, end)))
-        for (_, before), (after, _) in zip(marks[-2::-1], marks[:0:-1], strict=True):
-            if is_event(text, before, after):
-                return text.index(b",", after)
-        if low == start:
-            return None
-    return None

@@ -42,16 +42,16 @@ _HALF_KEY = re.compile(r"([,{]\s*)([A-Za-z_]\w{0,63})\"(?=\s*:)")
 _QUOTE_REPAIR_LIMIT = 64 << 10
 
 
-def repairs(text: bytes) -> Iterator[bytes]:
-    """The text again, repaired a little more each time."""
+def repairs(text: bytes) -> Iterator[tuple[bytes, bool]]:
+    """The text again, repaired a little more each time; False marks what may be mistaken."""
     # Names with bytes that are no UTF-8 (pytorch/kineto#80).
     readable = text.decode("utf-8", "replace")
-    yield _TOKEN.sub(_repair_token, readable).encode()
+    yield _TOKEN.sub(_repair_token, readable).encode(), True
     if len(text) <= _QUOTE_REPAIR_LIMIT:
         # Quotes that the producer did not escape (pytorch/pytorch#113001) or lost (#33961).
         readable = _HALF_KEY.sub(r'\1"\2"', readable)
         readable = _QUOTED.sub(lambda found: found[1] + _escape_quotes(found[2]), readable)
-        yield _TOKEN.sub(_repair_token, readable).encode()
+        yield _TOKEN.sub(_repair_token, readable).encode(), False
 
 
 def _repair_token(found: re.Match[str]) -> str:

@@ -37,7 +37,7 @@ class Window:
         here = self.buffer
         if len(here) < 1 + wanted:
             # A new one: the old one cannot grow while decoded values (msgspec.Raw) point into it.
-            self.buffer = bytearray(1 + wanted)
+            self.buffer = bytearray(max(1 + wanted, 2 * len(here)))
         self.buffer[1 : 1 + unread] = memoryview(here)[self.start : self.end]
         self._origin += self.start - 1
         self.start, self.end = 1, 1 + unread

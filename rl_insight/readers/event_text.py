@@ -1,0 +1,160 @@
+"""Where events begin and end in the text of a list of them, healthy or not."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from rl_insight.readers.json_text import COMMAS, Buffer, Lexer, end_of
+
+# Between two events of a healthy file.
+_COMMA = re.compile(rb"\}\s*+,\s*+(?=\{)")
+
+_PHASE = re.compile(rb'"ph"\s*+:\s*+"')
+_KEY = rb'"(?P<key>[^"\\]{0,256}+)"\s*+:'
+_TOP_LEVEL_KEY = re.compile(rb"\s*+" + _KEY)
+# The keys of an event in the Chrome trace format; other keys belong to the top level.
+_EVENT_KEYS = frozenset(
+    b"name cat ph ts dur tts tdur pid tid id id2 bp s args cname sf stack esf estack".split()
+)
+
+# What may stand between two events of a damaged file.
+SEPARATORS = re.compile(rb"(?:[\s,]|null)*+")
+_BETWEEN = rb"(?:[\s,\[]|null)*+"
+# A quote inside a string is escaped, so that `{"key":` does not stand inside a string: it begins
+# an event, or an object inside one. (A string that ends with a brace, followed by one that begins
+# with a colon, looks the same; so this never decides alone.)
+_OBJECT = rb'\{\s*+"[^"\\]{0,256}+"\s*+:'
+_OBJECT_START = re.compile(_OBJECT)
+_NEXT_OBJECT = re.compile(rb"\}" + _BETWEEN + _OBJECT)
+# The same, or an empty object or the closing bracket of a list, which may stand inside a string.
+_BOUNDARY = re.compile(rb"\}" + _BETWEEN + rb"(?:" + _OBJECT + rb"|\{\s*+\}|\])")
+# The end of the events, with what follows: another key, or the end of the object and of the file.
+_LIST_END = re.compile(
+    rb"(?P<object>"
+    + _OBJECT
+    + rb')|\}[^{}\[\]"]{0,64}+\](?P<behind>)\s*+(?:,\s*+'
+    + _KEY
+    + rb"|\}?\s*+\Z)"
+)
+_LAST_BRACE = re.compile(rb"\}\s*+\Z")
+
+
+# The brackets of one object are followed in steps that grow, so that most objects, which are
+# short, never cost more than this.
+_FIRST_STEP = 1 << 10
+_LONGEST_BOUNDARY = 512
+
+
+class _Probe(msgspec.Struct, gc=False):
+    ph: str
+
+
+_PROBE = msgspec.json.Decoder(_Probe)
+
+
+def is_event(text: Buffer, start: int, end: int) -> bool:
+    """Whether the text is one whole JSON object with a phase, as only trace events have it."""
+    try:
+        _PROBE.decode(memoryview(text)[start:end])
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
+def has_phase(text: Buffer, start: int, end: int) -> bool:
+    """Whether the text, decodable or not, says a phase."""
+    return _PHASE.search(text, start, end) is not None
+
+
+# How much of the end of a block is searched for a boundary, at first and then.
+_CUT_WINDOWS = (16 << 10, 256 << 10, 1 << 20)
+
+
+def last_event_end(text: Buffer, start: int, end: int) -> int | None:
+    """The position of the comma after the last whole event of `text[start:end]`, or None where
+    none is found near the end.
+
+    The comma counts when it ends an object with a phase that follows another such comma (or
+    `start`): commas inside strings and between objects inside an event do not pass. This only
+    chooses the cut; that it was right is proved by decoding the block, as a cut inside a string
+    or an inner list leaves it open.
+    """
+    for size in _CUT_WINDOWS:
+        low = max(start, end - size)
+        marks = [(match.start() + 1, match.end()) for match in _COMMA.finditer(text, low, end)]
+        if low == start:
+            marks.insert(0, (start, end_of(COMMAS, text, start, end)))
+        for (_, before), (after, _) in zip(marks[-2::-1], marks[:0:-1], strict=True):
+            if is_event(text, before, after):
+                return text.index(b",", after)
+        if low == start:
+            break
+    return None
+
+
+def boundary_after(text: Buffer, start: int, end: int) -> int | None:
+    """The end of the nearest closing brace that may end an object which begins at `start`."""
+    boundary = _BOUNDARY.search(text, start, end)
+    return boundary.start() + 1 if boundary else None
+
+
+def closing_brace(text: Buffer, start: int, end: int, budget: int) -> tuple[int | None, bool]:
+    """Where the object at `start` ends by its brackets, or None if it does not before `end` or in
+    `budget` bytes; and whether a string on the way runs over the start of an object: then a quote
+    is missing or was not escaped, and that end is none.
+    """
+    lexer = Lexer()
+    position = start
+    crossed = False
+    step = _FIRST_STEP
+    while True:
+        here = min(end, position + step)
+        boundary = _NEXT_OBJECT.search(text, position, min(end, here + _LONGEST_BOUNDARY))
+        if boundary is not None:
+            here = min(here, boundary.start() + 1)
+        closed = lexer.run(text, position, here)
+        if closed >= 0:
+            return closed, crossed
+        position = lexer.position
+        if boundary is not None and boundary.start() + 1 == here:
+            crossed = crossed or lexer.in_string
+        if here == end or position - start > budget:
+            return None, crossed
+        step *= 2
+
+
+def next_clean_event(text: Buffer, start: int, end: int) -> int | None:
+    """Where the first event of `text[start:end]` begins that decodes up to its next boundary."""
+    for opening in _OBJECT_START.finditer(text, start, end):
+        after = boundary_after(text, opening.start(), end)
+        if after is None:
+            return None
+        if is_event(text, opening.start(), after):
+            return opening.start()
+    return None
+
+
+def starts_top_level_key(text: Buffer, start: int, end: int) -> bool:
+    """Whether a key comes next that no event has."""
+    key = _TOP_LEVEL_KEY.match(text, start, end)
+    return key is not None and key["key"] not in _EVENT_KEYS
+
+
+def is_last_brace(text: Buffer, start: int, end: int) -> bool:
+    """Whether nothing but a closing brace is left."""
+    return _LAST_BRACE.match(text, start, end) is not None
+
+
+def ends_of_lost(text: Buffer, start: int, end: int, *, at_end: bool) -> Iterator[tuple[int, bool]]:
+    """Where lost text may end: at opening braces of objects (False), or behind a bracket that
+    closes the list of events (True). `at_end` tells that no text follows.
+    """
+    for found in _LIST_END.finditer(text, start, end):
+        if found["object"] is not None:
+            yield found.start(), False
+        elif found["key"] is None:
+            if at_end:
+                yield found.start("behind"), True
+        elif found["key"] not in _EVENT_KEYS:
+            yield found.start("behind"), True
