@@ -95,10 +95,10 @@ def _tables(parser: Parser, source: Source, parsed: Parsed) -> Mapping[str, pa.T
             raise ValueError(f"the table {name!r} is not among those that it said it writes")
         if not table.schema.equals(SCHEMAS[name]):
             raise ValueError(f"the table {name!r} has not the columns of its schema")
-        if "source_id" in table.schema.names and table.num_rows:
-            # Not by `unique`: it imports pyarrow.compute, a tenth of a second in every job.
-            if any(owner.as_py() != source.source_id for owner in table["source_id"]):
-                raise ValueError(f"the table {name!r} has rows of another source")
+        owners = table["source_id"] if "source_id" in table.schema.names else ()
+        # Not by `unique`: it imports pyarrow.compute, a tenth of a second in every job.
+        if any(owner.as_py() != source.source_id for owner in owners):
+            raise ValueError(f"the table {name!r} has rows of another source")
     row = tables.from_rows(SCHEMAS["sources"], [_source_row(parser, source, parsed)])
     return {**parsed.tables, "sources": row}
 

@@ -9,6 +9,7 @@ from rl_insight.data.identity import Identity, UserRules
 from rl_insight.pipeline import clock, clock_skew
 from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.discovery import Filters
+from rl_insight.pipeline.step_inference import infer_steps
 
 Row = dict[str, object]
 
@@ -56,6 +57,7 @@ def settle_lanes(
         for row in lanes
     ]
     _shift(complete, windows)
+    infer_steps(complete)
     _count_captures(complete)
     result = Settled()
     for row in complete:
@@ -90,35 +92,41 @@ def simultaneous(lanes: Sequence[Row]) -> Counter[str]:
 
     Two replicas or hosts that number their ranks alike show up so; both are kept.
     """
-    groups: dict[tuple[object, ...], list[tuple[int, int, str]]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[tuple[int, int, str, str]]] = defaultdict(list)
     for row in lanes:
         start, end = _number(row["capture_start_ns"]), _number(row["capture_end_ns"])
         if row["rank_id"] is None or row["role"] is None or start is None or end is None:
             continue
         key = (row["role"], row["replica"], row["rank_id"])
-        groups[key].append((start, end, str(row["source_id"])))
+        # One process may write window after window: those are no two of one identity.
+        source = str(row["source_id"])
+        process = source if row["pid"] is None else f"{row['host']} {row['pid']}"
+        groups[key].append((start, end, process, source))
     return Counter(source for found in groups.values() for source in _overlapping(sorted(found)))
 
 
-def _overlapping(captures: Sequence[tuple[int, int, str]]) -> Iterator[str]:
-    """The source of each of `captures` (start, end, source; sorted) that overlaps another's."""
-    # The start of the next capture of another source, for each capture.
+def _overlapping(captures: Sequence[tuple[int, int, str, str]]) -> Iterator[str]:
+    """The source of each of `captures` that overlaps one of another process.
+
+    They are (start, end, process, source), sorted.
+    """
+    # The start of the next capture of another process, for each capture.
     following: list[int | None] = [None] * len(captures)
     for at in range(len(captures) - 2, -1, -1):
-        start, _, source = captures[at + 1]
-        following[at] = start if source != captures[at][2] else following[at + 1]
-    # The latest end so far, and the latest of any source but that one's.
+        start, _, process, _ = captures[at + 1]
+        following[at] = start if process != captures[at][2] else following[at + 1]
+    # The latest end so far, and the latest of any process but that one.
     latest: tuple[int, str] | None = None
     other: tuple[int, str] | None = None
-    for (start, end, source), later in zip(captures, following, strict=True):
-        before = latest if latest is None or latest[1] != source else other
+    for (start, end, process, source), later in zip(captures, following, strict=True):
+        before = latest if latest is None or latest[1] != process else other
         if (before is not None and before[0] > start) or (later is not None and later < end):
             yield source
         if latest is None or end > latest[0]:
-            other = latest if latest is not None and latest[1] != source else other
-            latest = (end, source)
-        elif source != latest[1] and (other is None or end > other[0]):
-            other = (end, source)
+            other = latest if latest is not None and latest[1] != process else other
+            latest = (end, process)
+        elif process != latest[1] and (other is None or end > other[0]):
+            other = (end, process)
 
 
 def _completed(row: Row, who: Identity, stages: frozenset[str]) -> Row:

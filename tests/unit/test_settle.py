@@ -290,3 +290,13 @@ def test_overlaps_equal_those_of_a_comparison_of_all_with_all() -> None:
 
 def test_no_lanes_are_settled_to_no_lanes() -> None:
     assert settled({}).lanes == []
+
+
+def test_windows_that_one_process_wrote_one_after_the_other_are_not_two_of_one_identity() -> None:
+    rows = [
+        {**same_rank("a", 0, 100), "pid": 7, "host": "n1"},
+        {**same_rank("b", 90, 150), "pid": 7, "host": "n1"},
+    ]
+    assert simultaneous(rows) == Counter()
+    rows.append({**same_rank("c", 95, 99), "pid": 8, "host": "n1"})
+    assert simultaneous(rows) == {"a": 1, "b": 1, "c": 1}
