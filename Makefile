@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint clean
 
 demo: $(VENV)/.installed
-	$(BIN)/snakemake --cores all
+	$(BIN)/snakemake --cores all --logger rl-insight
 	@echo
 	@echo "Open output/rl_timeline.html in a browser, or look at output/rl_timeline.png."
 

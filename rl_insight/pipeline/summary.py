@@ -23,6 +23,9 @@ _SHOWN_TROUBLES = 12
 # What `--strict` does not accept. A skipped source was left out by rule or by a filter.
 _DAMAGED = ("salvaged", "empty", "failed")
 
+# The timelines that runs leave in the output folder.
+_PAGES = "rl_timeline.*"
+
 # What a lane is, of the columns of a span.
 _LANE = ("role", "replica", "rank_id", "lane_id")
 
@@ -53,6 +56,8 @@ class Summary:
     ranks: int
     steps: int
     troubles: tuple[Trouble, ...]
+    unranked: int = 0
+    """Lanes whose rank is unknown."""
 
     @property
     def drawn(self) -> bool:
@@ -79,6 +84,7 @@ def summarise(output: Path, parsers: Collection[str] | None = None) -> Summary:
         sources = sources.filter(wanted)
     spans = tables.read(layout.table(folder, "spans"), [*_LANE, "step"])
     statuses = _plain(sources["status"]).to_pylist()
+    unranked = pc.count_distinct(spans["lane_id"].filter(pc.is_null(spans["rank_id"])))
     return Summary(
         sources={name: statuses.count(name) for name in STATUSES if name in statuses},
         lanes=_lanes(spans),
@@ -86,6 +92,7 @@ def summarise(output: Path, parsers: Collection[str] | None = None) -> Summary:
         ranks=pc.count_distinct(spans["rank_id"]).as_py(),
         steps=pc.count_distinct(spans["step"]).as_py(),
         troubles=_troubles(sources, statuses),
+        unranked=unranked.as_py(),
     )
 
 
@@ -101,6 +108,9 @@ def lines(summary: Summary, outcome: "Outcome") -> list[str]:
         result.append(f"Drew {', '.join(what)}: {count(summary.spans, 'span')}.")
     else:
         result.append("Nothing could be drawn.")
+    if summary.unranked:
+        known = "input.identity can tell it from the path"
+        result.append(f"  rank unknown: {count(summary.unranked, 'lane')}; {known}")
     result += [f"  {_told(trouble)}" for trouble in summary.troubles[:_SHOWN_TROUBLES]]
     more = len(summary.troubles) - _SHOWN_TROUBLES
     if more > 0:
@@ -115,6 +125,10 @@ def closing(outcome: "Outcome") -> list[str]:
     """Where the pages are, and how long it took."""
     pages = [page for page in outcome.pages if page.is_file()]
     result = [f"Open {printable(str(page), 1_000)}" for page in pages]
+    # Beside a page of other filters it would be taken for the same run.
+    older = sorted(page.name for page in outcome.output.glob(_PAGES) if page not in outcome.pages)
+    if older:
+        result.append(f"Not drawn again, so still of an earlier run: {', '.join(older)}")
     return [*result, f"Took {duration(outcome.seconds)}."]
 
 

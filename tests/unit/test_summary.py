@@ -167,3 +167,20 @@ def test_the_exit_code_follows_from_what_was_drawn_and_lost(
 def test_missing_tables_are_told_as_such():
     with pytest.raises(FileNotFoundError):
         summarise(Path("/nonexistent"))
+
+
+def test_lanes_without_a_rank_are_told_with_the_remedy(tmp_path):
+    write(tmp_path, [source("w0.json")], [span("update", None, lane=lane) for lane in "aab"])
+    said = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))
+    assert "  rank unknown: 2 lanes; input.identity can tell it from the path" in said
+
+
+def test_a_picture_of_an_earlier_run_is_not_taken_for_this_ones(tmp_path):
+    write(tmp_path, [source("a")], [span("update", 0)])
+    page = tmp_path / "rl_timeline.html"
+    for name in ("rl_timeline.html", "rl_timeline.png"):
+        (tmp_path / name).touch()
+    said = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, (page,)))
+    assert "Not drawn again, so still of an earlier run: rl_timeline.png" in said
+    both = Outcome(0, tmp_path, 1.0, (page, tmp_path / "rl_timeline.png"))
+    assert not any("earlier run" in line for line in lines(summarise(tmp_path), both))
