@@ -3,6 +3,8 @@
 import tomllib
 from pathlib import Path
 
+from rl_insight.schema import SCHEMAS
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -37,3 +39,11 @@ def test_both_readmes_name_the_same_commands() -> None:
 
     assert commands("README.md") == commands("README.zh.md")
     assert "make test" in commands("README.md")
+
+
+def test_every_column_of_every_table_is_documented() -> None:
+    text = (CHECKOUT / "docs" / "tables.md").read_text("utf-8")
+    sections = {part.split(" ", 1)[0]: part for part in text.split("\n## ")[1:]}
+    for name, schema in SCHEMAS.items():
+        missing = [column for column in schema.names if f"`{column}`" not in sections[name]]
+        assert not missing, f"docs/tables.md, {name}"
