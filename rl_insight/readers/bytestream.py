@@ -168,11 +168,16 @@ class _PutBack:
 
     def __init__(self, head: bytes, source: _Source) -> None:
         self._head = head
-        self._source = source
+        self.source = source
+
+    @property
+    def is_given_out(self) -> bool:
+        """Whether there is nothing left but the source."""
+        return not self._head
 
     def read(self, limit: int) -> bytes:
         if not self._head:
-            return self._source.read(limit)
+            return self.source.read(limit)
         piece, self._head = self._head[:limit], self._head[limit:]
         return piece
 
@@ -234,16 +239,15 @@ class ByteStream:
             room = min(room, self._max_bytes - self._delivered + 1)
         while filled < room:
             try:
-                piece = self._source.read(room - filled)
+                got = self._read_into(target[filled:room])
             except OSError as error:
                 where = self._delivered + filled
                 self._problems.add("read_failed", "warning", 1, where, error.strerror)
                 self._source = io.BytesIO()
                 break
-            if not piece:
+            if not got:
                 break
-            target[filled : filled + len(piece)] = piece
-            filled += len(piece)
+            filled += got
         self._delivered += filled
         if self._max_bytes is not None and self._delivered > self._max_bytes:
             why = f"more than the limit of {self._max_bytes} bytes when unpacked"
@@ -252,6 +256,18 @@ class ByteStream:
             self._delivered -= 1
             filled -= 1
         return filled
+
+    def _read_into(self, target: memoryview) -> int:
+        """Give out what one call of the source gives, at most as much as `target` holds."""
+        source = self._source
+        if isinstance(source, _PutBack) and source.is_given_out:
+            source = self._source = source.source
+        if isinstance(source, io.FileIO):
+            # Straight to its place: a new object for each block costs as much as the reading.
+            return source.readinto(target)
+        piece = source.read(len(target))
+        target[: len(piece)] = piece
+        return len(piece)
 
     def close(self) -> None:
         """Close the file."""

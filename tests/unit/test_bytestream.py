@@ -206,10 +206,10 @@ def test_a_disk_that_fails_midway_ends_the_stream(
         target = memoryview(bytearray(1000))
         assert stream.readinto(target) == 1000
 
-        def fail(limit: int) -> bytes:
+        def fail(target: memoryview) -> int:
             raise OSError(5, os.strerror(5))
 
-        monkeypatch.setattr(stream._source, "read", fail)
+        monkeypatch.setattr(stream, "_read_into", fail)
         assert stream.readinto(target) == 0
         assert stream.readinto(target) == 0
     problem = the_problem(problems)
