@@ -81,7 +81,8 @@ _UNITED = {
 }
 _FREE = "Free"
 _IS_OVERLAP = frozenset((*_UNITED, _FREE))
-_PHASES = frozenset({"X", "M"})
+# Every function of every frame: named by file, line and function, and never a stage.
+_CALL_OF_PYTHON = "python_function"
 # `record_function` of PyTorch itself; torch_npu makes operations of it.
 _ANNOTATION = "user_annotation"
 # «AscendCL@aclrtMemcpyAsync», «Node@launch»: the host's calls of CANN's layers.
@@ -119,8 +120,16 @@ def telling(events: Sequence[MstxEvent], wanted: Wanted, with_host: bool) -> lis
     return [
         event
         for event in events
-        if event.ph in _PHASES
-        and (event.cat is None or with_host or wanted[event.name] or event.cat == _ANNOTATION)
+        if (
+            event.ph == "X"
+            and (
+                event.cat is None
+                or with_host
+                or (event.cat != _CALL_OF_PYTHON and wanted[event.name])
+                or event.cat == _ANNOTATION
+            )
+        )
+        or event.ph == "M"
     ]
 
 
