@@ -33,6 +33,10 @@ class Columns:
         values: list[int | None] = self._table[name].to_pylist()
         return values
 
+    def structs(self, name: str) -> list[list[dict[str, object]]]:
+        """A column of lists of structs; null is an empty list."""
+        return [value or [] for value in self._table[name].to_pylist()]
+
     def integers(self, name: str, unknown: int) -> np.ndarray:
         """An integer column as int64, nulls replaced by `unknown`."""
         filled = pc.fill_null(pc.cast(self._table[name], pa.int64()), unknown)

@@ -3,7 +3,7 @@
 `timeline_layout` arranges what this gives, `timeline_html` and `timeline_png` draw it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from rl_insight.visualizers.timeline_model import Breakdown, Lane, Spans, Timeli
 
 # `sources` is shared with the heatmap: a group list that cannot be read is no loss to a timeline.
 HEATMAP_PARSERS = frozenset({"gmm", "sglang"})
-TROUBLED = ("failed", "salvaged", "empty")
+TROUBLED = ("failed", "salvaged", "empty", "doubtful", "skipped")
 
 # Parents deeper than this are a cycle in a damaged table, not a nesting.
 _DEEPEST = 64
@@ -70,7 +70,7 @@ def load(folder: Path) -> Timeline:
     )
 
 
-_SOURCES = ("source_id", "path", "parser", "status", "detail")
+_SOURCES = ("source_id", "path", "parser", "status", "detail", "problems")
 _LANES = ("lane_id", "pid", "device", "step_index", "clock")
 _SPANS = (
     *("span_id", "parent_id", "lane_id", "source_id", "role", "rank_id", "replica", "step"),
@@ -189,15 +189,33 @@ def _breakdown(table: Columns, spans: Columns) -> dict[int, Breakdown]:
 
 def _troubles(sources: Columns) -> list[Trouble]:
     """Worst first, then by path."""
-    found = [
-        Trouble(path or "unknown file", status, detail or "No reason was recorded.")
-        for path, parser, status, detail in zip(
-            sources.strings("path"),
-            sources.strings("parser"),
-            sources.strings("status"),
-            sources.strings("detail"),
-            strict=True,
-        )
-        if status in TROUBLED and parser not in HEATMAP_PARSERS
-    ]
+    found = []
+    columns = zip(
+        sources.strings("path"),
+        sources.strings("parser"),
+        sources.strings("status"),
+        sources.strings("detail"),
+        sources.structs("problems"),
+        strict=True,
+    )
+    for path, parser, status, detail, problems in columns:
+        if parser in HEATMAP_PARSERS:
+            continue
+        if status == "ok" and (doubts := _doubts(problems)):
+            found.append(Trouble(path or "unknown file", "doubtful", doubts))
+        elif status in TROUBLED:
+            reason = detail or "No reason was recorded."
+            found.append(Trouble(path or "unknown file", status, reason))
     return sorted(found, key=lambda trouble: (TROUBLED.index(trouble.status), trouble.path))
+
+
+def _doubts(problems: Sequence[Mapping[str, object]]) -> str:
+    """What is doubtful about a source, gravest first; empty for mere information."""
+    doubts = []
+    for severity in ("error", "warning"):
+        for problem in problems:
+            if problem["severity"] == severity:
+                kind = str(problem["code"] or "unknown trouble").replace("_", " ")
+                example = problem["example"]
+                doubts.append(f"{kind}: {example}" if example else kind)
+    return "; ".join(doubts)

@@ -40,7 +40,10 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A source that gave less than it should: `failed`, `salvaged` or `empty`."""
+    """A source that gave less than it should, by its status: `failed`, `salvaged` or `empty`.
+
+    `doubtful` is one that was read, with warnings; `skipped` was left out by a rule or a filter.
+    """
 
     path: str
     status: str
@@ -80,7 +83,7 @@ class Timeline:
 
     `origin_ns` is the Unix time of the first span, None when no span has a wall clock.
     `breakdown` is keyed by the position of the span. `sources` counts all inputs, `troubles`
-    lists those that failed, were salvaged or empty.
+    lists those that are not simply there, worst first.
     """
 
     origin_ns: int | None

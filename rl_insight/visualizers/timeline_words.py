@@ -2,13 +2,15 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby, islice
 from pathlib import PurePosixPath
 
 from rl_insight.visualizers.labels import LABEL_LIMIT, SENTENCE_LIMIT, count, plain, shorten, utc
 from rl_insight.visualizers.timeline_model import Lane, Timeline
 
 TITLE = "RL Timeline"
-_SHOWN_TROUBLES = 200
+# Of each kind, so that many of one do not hide the few of another.
+_SHOWN_TROUBLES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +25,15 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class TroubleList:
-    """Sources that gave less than they should: a summary, some of them, and how many more."""
+    """Sources that gave less than they should: a summary, some of them, and how many more.
+
+    `calm` holds when all of them were left out on purpose.
+    """
 
     summary: str
     shown: tuple[tuple[str, str, str], ...]
     more: str | None
+    calm: bool
 
 
 def role_name(lane: Lane) -> str:
@@ -87,16 +93,22 @@ def troubles(timeline: Timeline) -> TroubleList | None:
             ("failed", "not read"),
             ("salvaged", "read in part"),
             ("empty", "without timed events"),
+            ("doubtful", "read with doubts"),
         )
         if (number := timeline.troubled(status))
     ]
+    skipped = timeline.troubled("skipped")
+    calm = not kinds
+    if skipped:
+        kinds.append(f"{skipped:,} skipped")
     shown = tuple(
         (trouble.status, plain(trouble.path, 160), plain(trouble.detail, SENTENCE_LIMIT))
-        for trouble in timeline.troubles[:_SHOWN_TROUBLES]
+        for _, group in groupby(timeline.troubles, key=lambda trouble: trouble.status)
+        for trouble in islice(group, _SHOWN_TROUBLES)
     )
     rest = len(timeline.troubles) - len(shown)
     more = f"… and {rest:,} more; all are in tables/sources.parquet." if rest else None
-    return TroubleList(f"{', '.join(kinds)} (of {timeline.sources:,})", shown, more)
+    return TroubleList(f"{', '.join(kinds)} (of {timeline.sources:,})", shown, more, calm)
 
 
 def nothing_to_draw(timeline: Timeline) -> str:

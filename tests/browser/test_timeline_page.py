@@ -55,6 +55,25 @@ def test_rows_are_labelled_and_the_page_says_what_it_shows(open_page: Open) -> N
     assert opened.page.evaluate("document.documentElement.lang") == "en"
 
 
+def test_doubts_open_above_the_timeline_and_skipped_files_raise_no_alarm(open_page: Open) -> None:
+    made = three_lanes()
+    made.source("left", "a.json.tmp", status="skipped", detail="A writer's leftover.")
+    calm = open_page(made).page.locator("details")
+    assert calm.locator("summary").inner_text() == "1 skipped (of 4)"
+    quiet = calm.evaluate("one => getComputedStyle(one).backgroundColor")
+
+    doubt = {"code": "clock_skew", "severity": "warning", "example": "its clock is <b>3 s</b> off"}
+    made.source("odd", "odd.json", problems=[doubt])
+    details = open_page(made).page.locator("details")
+
+    assert details.locator("summary").inner_text() == "1 file read with doubts, 1 skipped (of 5)"
+    assert not details.locator("li").first.is_visible()
+    details.locator("summary").click()
+    entry = details.locator("li").first.inner_text()
+    assert entry == "doubtful odd.json clock skew: its clock is <b>3 s</b> off"
+    assert details.evaluate("one => getComputedStyle(one).backgroundColor") != quiet
+
+
 def test_the_sort_buttons_order_the_rows(open_page: Open) -> None:
     opened = open_page(timeline_tables.training(ranks=2, steps=1, replicas=1))
     by_stage = opened.labels()

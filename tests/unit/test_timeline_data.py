@@ -149,6 +149,32 @@ def test_sources_that_gave_less_are_listed_worst_first_without_those_of_a_heatma
     assert timeline.sources == len(made.sources) - 1
 
 
+def test_warnings_about_a_source_that_was_read_make_it_doubtful(tmp_path: Path) -> None:
+    made = Tables()
+
+    def problem(severity: str, code: str, example: str | None) -> dict[str, object]:
+        return {"code": code, "severity": severity, "count": 1, "example": example}
+
+    made.source("a", "a.json", problems=[problem("info", "whole_window", "a note")])
+    made.source(
+        "b",
+        "b.json",
+        problems=[
+            problem("warning", "clock_skew", "set back by 3 s"),
+            problem("info", "note", "said for information"),
+            problem("error", "lost_events", None),
+        ],
+    )
+    made.source("c", "c.json", problems=[])
+    made.source("d", "d.pt", parser="gmm", problems=[problem("warning", "odd", "odd")])
+
+    troubles = load(made, tmp_path).troubles
+
+    assert [(one.path, one.status, one.detail) for one in troubles] == [
+        ("b.json", "doubtful", "lost events; clock skew: set back by 3 s")
+    ]
+
+
 def test_missing_tables_are_an_empty_timeline(tmp_path: Path) -> None:
     timeline = timeline_data.load(tmp_path)
 

@@ -101,9 +101,43 @@ def test_the_list_of_troubles_counts_and_is_capped(tmp_path: Path) -> None:
     assert troubles.summary.startswith(
         "300 files not read, 1 file read in part, 1 file without timed events (of "
     )
-    assert len(troubles.shown) == 200
+    assert [status for status, *_ in troubles.shown] == ["failed"] * 100 + ["salvaged", "empty"]
     assert troubles.shown[0][:2] == ("failed", "actor_update/broken_0.json.gz")
-    assert troubles.more == "… and 102 more; all are in tables/sources.parquet."
+    assert troubles.more == "… and 200 more; all are in tables/sources.parquet."
+
+
+def test_files_read_with_doubts_and_skipped_ones_are_counted_and_listed(tmp_path: Path) -> None:
+    made = timeline_tables.training(ranks=1, steps=1)
+    doubt = {"code": "identity_conflict", "severity": "warning", "example": "rank 1, or rank 2"}
+    for number in range(2):
+        made.source(f"d{number}", f"doubt_{number}.json", problems=[doubt])
+    made.source("left", "a.json.tmp", status="skipped", detail="A writer's leftover.")
+
+    troubles = timeline_words.troubles(timeline_data.load(made.write(tmp_path)))
+
+    assert troubles is not None
+    assert troubles.summary.startswith("2 files read with doubts, 1 skipped (of ")
+    assert troubles.shown == (
+        ("doubtful", "doubt_0.json", "identity conflict: rank 1, or rank 2"),
+        ("doubtful", "doubt_1.json", "identity conflict: rank 1, or rank 2"),
+        ("skipped", "a.json.tmp", "A writer's leftover."),
+    )
+    assert not troubles.calm
+
+
+def test_what_was_left_out_on_purpose_is_said_calmly(tmp_path: Path) -> None:
+    made = timeline_tables.training(ranks=1, steps=1)
+    for number in range(150):
+        made.source(f"s{number}", f"s{number}.json", status="skipped", detail="Another rank.")
+    timeline = timeline_data.load(made.write(tmp_path))
+
+    troubles = timeline_words.troubles(timeline)
+
+    assert troubles is not None
+    assert troubles.calm
+    assert troubles.summary.startswith("150 skipped (of ")
+    assert troubles.more == "… and 50 more; all are in tables/sources.parquet."
+    assert timeline_words.heading(timeline).not_read is None
 
 
 @pytest.mark.parametrize(
