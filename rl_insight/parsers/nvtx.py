@@ -15,7 +15,6 @@ from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.losses import is_cut_short
 from rl_insight.parsers.nvtx_capture import NvtxCapture
 from rl_insight.parsers.nvtx_discovery import claims
-from rl_insight.parsers.nvtx_json import JsonRows
 from rl_insight.parsers.nvtx_kinds import export_command
 from rl_insight.parsers.nvtx_ranks import Named
 from rl_insight.parsers.nvtx_sources import open_rows
@@ -57,7 +56,7 @@ class NvtxParser:
         finally:
             if collecting:
                 gc.enable()
-        if isinstance(rows, JsonRows) and rows.rows_seen and not rows.tabled:
+        if rows.rows_seen and not rows.tabled:
             raise ReadError(
                 f"JSON lines of another kind: no row names a table ({export_command(source.path)})"
             )

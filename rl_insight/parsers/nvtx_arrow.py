@@ -31,6 +31,11 @@ class ArrowRows:
         self._problems = problems
         self.rows_seen = 0
 
+    @property
+    def tabled(self) -> int:
+        """How many rows are of a table: all."""
+        return self.rows_seen
+
     def __iter__(self) -> Iterator[Batch]:
         damaged: list[ReadError] = []
         for table in rows.TABLES:

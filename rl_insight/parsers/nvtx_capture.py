@@ -11,7 +11,7 @@ import numpy as np
 
 from rl_insight.parsers.nvtx_clock import ABSOLUTE_NS, Clock
 from rl_insight.parsers.nvtx_devices import NvtxDevices, ProcessDevices
-from rl_insight.parsers.nvtx_ranges import ProcessRanges, Wanted, joined
+from rl_insight.parsers.nvtx_ranges import ProcessRanges, Wanted, are_operators, joined
 from rl_insight.parsers.nvtx_rows import (
     DOMAIN_KIND,
     KERNEL,
@@ -22,6 +22,7 @@ from rl_insight.parsers.nvtx_rows import (
     Ranges,
     Strings,
     Work,
+    distinct,
     process_of,
 )
 from rl_insight.problems import Problems
@@ -141,8 +142,8 @@ class NvtxCapture:
             self._characters += len(self.strings[number])
 
     def _add_ranges(self, batch: Ranges) -> None:
-        is_range = np.isin(batch.kinds, RANGE_KINDS)
-        if not is_range.all():
+        if not all(kind in RANGE_KINDS for kind in distinct(batch.kinds)):
+            is_range = np.isin(batch.kinds, RANGE_KINDS)
             self._name_domains(batch.select(batch.kinds == DOMAIN_KIND))
             batch = batch.select(is_range)
         still_open = batch.ends == MISSING
@@ -167,14 +168,16 @@ class NvtxCapture:
         self._take(self._with_length(closed))
 
     def _take(self, batch: Ranges) -> None:
+        operators = are_operators(batch.texts)
         processes = np.where(batch.threads == MISSING, MISSING, process_of(batch.threads))
-        for pid in np.unique(processes).tolist():
+        for pid in distinct(processes):
             if pid not in self._ranges:
                 if len(self._ranges) >= _MOST_PROCESSES:
                     self._lose("processes_left_out", 1, "more processes than are kept")
                     continue
                 self._ranges[pid] = ProcessRanges()
-            self._ranges[pid].add(batch.select_if(processes == pid), self._wanted)
+            own = np.flatnonzero(processes == pid)
+            self._ranges[pid].add(batch, own, operators, self._wanted)
 
     def _name_domains(self, created: Ranges) -> None:
         processes = np.where(created.threads == MISSING, MISSING, process_of(created.threads))

@@ -20,6 +20,7 @@ from rl_insight.parsers.nvtx_rows import (
     MEMSET,
     MISSING,
     Work,
+    distinct,
     process_of,
 )
 from rl_insight.parsers.op_names import OpNames
@@ -88,7 +89,7 @@ class NvtxDevices:
         processes = np.where(work.processes == MISSING, MISSING, process_of(work.processes))
         durations = work.ends - work.starts
         owners = [None if device == MISSING else device for device in work.devices.tolist()]
-        for process in np.unique(processes).tolist():
+        for process in distinct(processes):
             if process not in self.processes:
                 self.processes[process] = ProcessDevices(self.names)
             known = self.processes[process]

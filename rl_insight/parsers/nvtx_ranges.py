@@ -6,12 +6,14 @@ is never longer than the one around it, so none loses what it lies in.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from rl_insight.data import roles
+from rl_insight.intervals import IntArray
 from rl_insight.parsers.annotations import Annotations, batch_of
 from rl_insight.parsers.nvtx_rows import MISSING, Ranges, thread_of
 
@@ -22,7 +24,9 @@ UNNAMED = "(unnamed)"
 
 # torch/csrc/profiler/util.cpp, getNvtxStr: what follows the operator's name.
 _OPERATOR = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = ")
-_OPERATOR_SIGNS = (", op_id = ", ", seq = ")
+_SIGN = ", op_id = "
+_OTHER_SIGN = ", seq = "
+_TOGETHER = 128
 
 # Domains of libraries that annotate each of their calls (NVIDIA/nccl#1477, rapidsai/quent#472).
 _LIBRARIES = re.compile(
@@ -40,6 +44,25 @@ def operator_name(name: str) -> str | None:
     """
     found = _OPERATOR.search(name)
     return name[: found.start()] if found and found.start() else None
+
+
+def are_operators(texts: Sequence[str | None]) -> npt.NDArray[np.bool_]:
+    """Which of many names are those of torch's operators."""
+    found = np.ones(len(texts), dtype=bool)
+    for at in range(0, len(texts), _TOGETHER):
+        several = texts[at : at + _TOGETHER]
+        try:
+            # Where all are, as is usual, one look at all of them is several times as fast.
+            all_are = "\n".join(several).count(_SIGN) == len(several)  # type: ignore[arg-type]
+        except TypeError:  # one has no name of its own
+            all_are = False
+        if not all_are:
+            found[at : at + _TOGETHER] = [_is_operator(text) for text in several]
+    return found
+
+
+def _is_operator(text: str | None) -> bool:
+    return text is not None and (_SIGN in text or _OTHER_SIGN in text)
 
 
 def is_library(domain: str) -> bool:
@@ -98,30 +121,36 @@ class ProcessRanges:
         self.first_ns: int | None = None
         self.last_ns: int | None = None
 
-    def add(self, ranges: Ranges, wanted: "Wanted") -> None:
-        """Take ranges; `wanted` tells which names must stay."""
-        if len(ranges) == 0:
+    def add(
+        self, ranges: Ranges, own: IntArray, operators: npt.NDArray[np.bool_], wanted: "Wanted"
+    ) -> None:
+        """Take the ranges at the positions `own`; `operators` tells which of all are torch's.
+
+        `wanted` tells which names must stay.
+        """
+        if len(own) == 0:
             return
-        first, last = int(ranges.starts.min()), int(ranges.ends.max())
+        starts, ends = ranges.starts[own], ranges.ends[own]
+        first, last = int(starts.min()), int(ends.max())
         self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
         self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
-        one, other = _OPERATOR_SIGNS
-        signs = [text is not None and (one in text or other in text) for text in ranges.texts]
-        operators = np.array(signs, dtype=bool)
-        if operators.any():
-            self._operators.add(ranges.select_if(operators))
-            ranges = ranges.select(~operators)
-        if len(ranges) == 0:
+        # Operators come by the million, and most are too short to stay: none of those is touched.
+        called = operators[own]
+        long = ends - starts >= self._operators.shortest
+        self._operators.left_out += int((called & ~long).sum())
+        self._operators.add(ranges.select(own[called & long]))
+        rest = ranges.select(own[~called])
+        if len(rest) == 0:
             return
         chosen = np.array(
             [
                 wanted.text(text) if text is not None else wanted.number(number)
-                for text, number in zip(ranges.texts, ranges.text_ids.tolist(), strict=True)
+                for text, number in zip(rest.texts, rest.text_ids.tolist(), strict=True)
             ],
             dtype=bool,
         )
-        self._wanted.add(ranges.select(chosen))
-        self._others.add(ranges.select(~chosen))
+        self._wanted.add(rest.select(chosen))
+        self._others.add(rest.select(~chosen))
 
     @property
     def left_out(self) -> int:

@@ -45,6 +45,7 @@ MISSING: Final = -(2**63)
 """Stands for null in columns of numbers; no real value is that small."""
 
 _LARGEST: Final = 2**63 - 1
+_FEW: Final = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,6 +164,16 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     SYSTEM: ("name", "value"),
     EXPORT: ("name", "value"),
 }
+
+
+def distinct(values: IntArray) -> list[int]:
+    """The values that occur, rising; quick where they are few."""
+    found: list[int] = []
+    left = values
+    while len(left) and len(found) < _FEW:
+        found.append(int(left[0]))
+        left = left[left != left[0]]
+    return sorted({*found, *np.unique(left).tolist()} if len(left) else found)
 
 
 def process_of(global_id: IntArray) -> IntArray:

@@ -6,8 +6,6 @@ from typing import Protocol
 
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Source
-from rl_insight.parsers.nvtx_arrow import ArrowRows
-from rl_insight.parsers.nvtx_json import JsonRows
 from rl_insight.parsers.nvtx_kinds import (
     RAW,
     UNFINISHED,
@@ -16,7 +14,6 @@ from rl_insight.parsers.nvtx_kinds import (
     unpacked,
 )
 from rl_insight.parsers.nvtx_rows import Batch
-from rl_insight.parsers.nvtx_sqlite import SqliteRows
 from rl_insight.problems import Problems
 from rl_insight.readers.sqlite import MAGIC
 
@@ -32,6 +29,11 @@ class Rows(Protocol):
         """How many rows were read, of any table."""
         ...
 
+    @property
+    def tabled(self) -> int:
+        """How many of them name their table; only JSON lines may hold others."""
+        ...
+
     def __iter__(self) -> Iterator[Batch]: ...
 
 
@@ -41,7 +43,10 @@ def open_rows(source: Source, problems: Problems) -> Rows:
     Raises ReadError where it is no export, with the command that makes one.
     """
     path = source.absolute
+    # Each form is imported when it is read: a job starts in half the time.
     if path.is_dir():
+        from rl_insight.parsers.nvtx_arrow import ArrowRows
+
         return ArrowRows({PurePosixPath(f).stem: source.root / f for f in source.files}, problems)
     if source.path.endswith(RAW):
         raise ReadError(
@@ -61,10 +66,14 @@ def open_rows(source: Source, problems: Problems) -> Rows:
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}") from error
     if head.startswith(MAGIC):
+        from rl_insight.parsers.nvtx_sqlite import SqliteRows
+
         return SqliteRows(path, problems)
     if are_messages(unpacked(head)):
         raise ReadError(
             "an export of the older kind (--type json), which is not read: "
             f"{export_command(source.path)}"
         )
+    from rl_insight.parsers.nvtx_json import JsonRows
+
     return JsonRows(path, problems)

@@ -28,6 +28,11 @@ class SqliteRows:
         self._problems = problems
         self.rows_seen = 0
 
+    @property
+    def tabled(self) -> int:
+        """How many rows are of a table: all."""
+        return self.rows_seen
+
     def __iter__(self) -> Iterator[Batch]:
         with database(self._path) as connection:
             present = {table: columns(connection, table) for table in rows.TABLES}

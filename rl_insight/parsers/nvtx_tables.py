@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 
 from rl_insight import tables
+from rl_insight.data.name_facts import INT32
 from rl_insight.parsers import lane_tables
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers.annotations import Annotations
@@ -22,8 +22,6 @@ from rl_insight.parsers.nvtx_stages import names_known, top_level
 from rl_insight.parsers.stages import Capture, Span, find_spans
 from rl_insight.problems import Problems
 from rl_insight.schema import LANES, SCHEMAS, TIMELINE_TABLES
-
-_LARGEST_INT32: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +41,7 @@ class _Lane:
     annotations: Annotations
     stages: Mapping[str, str]
     is_known: bool
+    is_alone: bool = False
 
     @property
     def has_stages(self) -> bool:
@@ -65,10 +64,13 @@ def build(capture: NvtxCapture, wanted: Wanted) -> dict[str, pa.Table]:
     lanes = _lanes(capture, wanted)
     moment = wall(capture.clock, capture.is_absolute, capture.problems)
     told = ranks(capture.facts, [lane.process.pid for lane in lanes], wanted.name, capture.problems)
-    parts = [
-        _tables(capture, wanted, moment, lane, number, rank, alone=len(lanes) == 1)
-        for number, (lane, rank) in enumerate(zip(lanes, told, strict=True))
-    ]
+    host = _host(capture)
+    parts = []
+    for number, (lane, rank) in enumerate(zip(lanes, told, strict=True)):
+        lane_id = f"{wanted.source_id}-{number}"
+        rows = LaneRows(lane_id, wanted.source_id, rank.rank_id, host, moment.base_ns)
+        lane.is_alone = len(lanes) == 1
+        parts.append(_tables(capture, wanted, moment, lane, rows, rank))
     return {
         name: tables.concat(SCHEMAS[name], (part[name] for part in parts))
         for name in TIMELINE_TABLES
@@ -117,76 +119,53 @@ def _lane(
 
 
 def _tables(
-    capture: NvtxCapture,
-    wanted: Wanted,
-    moment: Wall,
-    lane: _Lane,
-    number: int,
-    rank: Rank,
-    *,
-    alone: bool,
+    capture: NvtxCapture, wanted: Wanted, moment: Wall, lane: _Lane, rows: LaneRows, rank: Rank
 ) -> dict[str, pa.Table]:
-    problems = capture.problems
-    pid, devices = lane.process.pid, lane.process.devices
-    rows = LaneRows(
-        f"{wanted.source_id}-{number}",
-        wanted.source_id,
-        rank.rank_id,
-        _host(capture),
-        moment.base_ns,
-    )
     spans = _spans(capture, wanted, lane)
-    for span in spans:
-        _polish(span, wanted.name.pid if alone else None)
     ids = rows.span_ids(spans)
     windows, stage_ids = lane_tables.stages_of(spans, ids)
     result = {name: tables.empty(SCHEMAS[name]) for name in TIMELINE_TABLES}
     result["spans"] = lane_tables.span_table(spans, ids, rows)
     device_id: object = None
-    if devices is not None:
-        device, device_id = devices.devices.own(problems)
+    if lane.process.devices is not None:
+        device, device_id = lane.process.devices.devices.own(capture.problems)
         seen = see(device, windows, capture.devices.names)
         if device.joined_gap_ns:
-            problems.add(
-                "device_time_joined",
-                "warning",
-                example=f"gaps below {device.joined_gap_ns} ns count as busy: "
-                "too many device events",
-            )
-        problems.add("collectives_left_out", "warning", devices.collectives.left_out)
+            gap = f"gaps below {device.joined_gap_ns} ns count as busy: too many device events"
+            capture.problems.add("device_time_joined", "warning", example=gap)
+        calls = lane.process.devices.collectives
+        capture.problems.add("collectives_left_out", "warning", calls.left_out)
         result |= {
             "breakdown": lane_tables.breakdown_table(seen, stage_ids, rows),
             "activity": lane_tables.activity_table(seen, rows),
-            "collectives": lane_tables.collective_table(
-                devices.collectives, windows, stage_ids, rows
-            ),
+            "collectives": lane_tables.collective_table(calls, windows, stage_ids, rows),
             "ops": lane_tables.op_table(seen, stage_ids),
         }
+    row = _lane_row(capture, moment, lane, rows, rank, device_id)
+    return result | {"lanes": tables.from_rows(LANES, [row])}
+
+
+def _lane_row(
+    capture: NvtxCapture, moment: Wall, lane: _Lane, rows: LaneRows, rank: Rank, device_id: object
+) -> dict[str, object]:
     first, last = lane.extent or (0, 0)
-    # Where the capture says nothing of its own time, it goes from its first event to its last.
+    # A capture that says nothing of its own time goes from its first event to its last.
     dated = capture.clock.startTime is not None or capture.clock.utcEpochNs is not None
-    begun = 0 if dated and not capture.is_absolute else first
-    number_of_device = count_of(device_id)
-    known_device = number_of_device is not None and number_of_device <= _LARGEST_INT32
-    result["lanes"] = tables.from_rows(
-        LANES,
-        [
-            {
-                "lane_id": rows.lane_id,
-                "source_id": rows.source_id,
-                "rank_id": rank.rank_id,
-                "world_size": rank.world_size,
-                "host": rows.host,
-                "pid": pid,
-                "device": number_of_device if known_device else None,
-                "capture_start_ns": moment.base_ns + min(begun, first),
-                "capture_end_ns": moment.base_ns + max(capture.end_ns, last),
-                "clock": moment.clock,
-                "clock_offset_ns": moment.offset_ns,
-            }
-        ],
-    )
-    return result
+    begun = min(0, first) if dated and not capture.is_absolute else first
+    device = count_of(device_id)
+    return {
+        "lane_id": rows.lane_id,
+        "source_id": rows.source_id,
+        "rank_id": rank.rank_id,
+        "world_size": rank.world_size,
+        "host": rows.host,
+        "pid": lane.process.pid,
+        "device": device if device is not None and device <= INT32 else None,
+        "capture_start_ns": moment.base_ns + begun,
+        "capture_end_ns": moment.base_ns + max(capture.end_ns, last),
+        "clock": moment.clock,
+        "clock_offset_ns": moment.offset_ns,
+    }
 
 
 def _spans(capture: NvtxCapture, wanted: Wanted, lane: _Lane) -> list[Span]:
@@ -200,7 +179,10 @@ def _spans(capture: NvtxCapture, wanted: Wanted, lane: _Lane) -> list[Span]:
         cut_short=wanted.cut_short,
         stages=lane.stages,
     )
-    return find_spans(lane.annotations, whole, wanted.range_depth, capture.problems)
+    spans = find_spans(lane.annotations, whole, wanted.range_depth, capture.problems)
+    for span in spans:
+        _polish(span, wanted.name.pid if lane.is_alone else None)
+    return spans
 
 
 def _polish(span: Span, named_pid: int | None) -> None:
