@@ -71,7 +71,7 @@ def load(folder: Path) -> Timeline:
 
 
 _SOURCES = ("source_id", "path", "parser", "status", "detail", "problems")
-_LANES = ("lane_id", "pid", "device", "step_index", "clock")
+_LANES = ("lane_id", "pid", "device", "global_rank", "step_index", "clock")
 _SPANS = (
     *("span_id", "parent_id", "lane_id", "source_id", "role", "rank_id", "replica", "step"),
     *("host", "name", "kind", "depth", "mini_batch", "micro_batch"),
@@ -101,10 +101,14 @@ def _lanes(
             strict=True,
         )
     }
+    global_rank_of = dict(
+        zip(captures.strings("lane_id"), captures.optional("global_rank"), strict=True)
+    )
     index: dict[_Key, int] = {}
     hosts: list[dict[str, None]] = []
     paths: list[dict[str, None]] = []
     note_of: list[str | None] = []
+    global_ranks: list[set[int]] = []
     position = np.empty(len(spans), dtype=np.int64)
     columns = zip(
         spans.strings("role"),
@@ -123,11 +127,14 @@ def _lanes(
             hosts.append({})
             paths.append({})
             note_of.append(None)
+            global_ranks.append(set())
         position[row] = lane
         if host is not None:
             hosts[lane][host] = None
         paths[lane][path_of.get(source) or source or "unknown file"] = None
         note_of[lane] = note_of[lane] or note
+        if (global_rank := global_rank_of.get(lane_id)) is not None:
+            global_ranks[lane].add(global_rank)
     return position, [
         Lane(
             role=role,
@@ -137,6 +144,7 @@ def _lanes(
             sources=tuple(paths[lane]),
             process=process_of.get(lane_id) or None,
             clock_note=note_of[lane],
+            global_rank=next(iter(global_ranks[lane])) if len(global_ranks[lane]) == 1 else None,
         )
         for (role, replica, rank, lane_id), lane in index.items()
     ]

@@ -19,11 +19,15 @@ _MOST_UNITS = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One lane's row; `height` is in units of a plain row, more where bars are stacked."""
+    """One lane's row; `height` is in units of a plain row, more where bars are stacked.
+
+    `global_rank` is None where it is unknown or no other than `rank`.
+    """
 
     label: str
     role: str
     rank: str
+    global_rank: str | None
     notes: tuple[str, ...]
     files: tuple[str, ...]
     height: float
@@ -107,6 +111,9 @@ def _rows(lanes: list[Lane], tracks: list[int]) -> tuple[Row, ...]:
             label=label,
             role=plain(timeline_words.role_name(lane)),
             rank="unknown" if lane.rank_id is None else str(lane.rank_id),
+            global_rank=(
+                str(lane.global_rank) if lane.global_rank not in (None, lane.rank_id) else None
+            ),
             notes=tuple(timeline_words.row_notes(lane)),
             files=tuple(plain(path, 160) for path in lane.sources[:3]),
             height=min(1 + 0.7 * (count - 1), _MOST_UNITS),

@@ -14,7 +14,8 @@ class Lane:
 
     Where the rank is unknown there is one per recorded lane, since two of those may be two ranks;
     `process` then tells lanes of one file apart. `sources` are paths relative to the input.
-    `clock_note` says what is doubtful about the times.
+    `clock_note` says what is doubtful about the times. `global_rank` is the trainer's number for
+    a rank that its rollout engine numbers otherwise, None where captures do not agree about it.
     """
 
     role: str
@@ -24,6 +25,7 @@ class Lane:
     sources: tuple[str, ...] = ()
     process: str | None = None
     clock_note: str | None = None
+    global_rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

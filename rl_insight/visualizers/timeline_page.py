@@ -79,6 +79,7 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
                 "label": row.label,
                 "role": row.role,
                 "rank": row.rank,
+                "global_rank": row.global_rank,
                 "notes": row.notes,
                 "files": row.files,
                 "height": row.height,

@@ -74,6 +74,9 @@ def heading(timeline: Timeline) -> Heading:
     if timeline.lanes:
         facts.append(count(len(timeline.lanes), "lane"))
         facts.append(_step_words(timeline))
+    if any(lane.replica is not None for lane in timeline.lanes):
+        # Beside a trainer's rank of the same number it reads as if one device had run both.
+        facts.append("rollout ranks are counted inside their replica")
     failed = timeline.troubled("failed")
     return Heading(
         title=TITLE,

@@ -117,6 +117,22 @@ def test_the_pointer_shows_one_span_with_its_times_and_breakdown(open_page: Open
     assert opened.tip() == ""
 
 
+def test_a_rank_counted_inside_its_replica_is_said_and_shown_globally(open_page: Open) -> None:
+    made = Tables()
+    made.lane("roll", global_rank=2)
+    made.lane("up", global_rank=0)
+    made.span("roll", 0, 4_000, role="agent_loop_rollout", replica=1, rank_id=0)
+    made.span("up", 5_000, 4_000, role="actor_update", rank_id=0)
+    opened = open_page(made)
+
+    header = opened.page.locator("header").inner_text()
+    assert "rollout ranks are counted inside their replica" in header
+    opened.point("agent_loop_rollout_replica_1 - Rank 0", 2.0)
+    assert "Rank\t0\nGlobal rank\t2" in opened.tip()
+    opened.point("actor_update - Rank 0", 6.0)
+    assert "Global rank" not in opened.tip()
+
+
 def test_the_pointer_finds_a_range_inside_its_stage(open_page: Open) -> None:
     opened = open_page(three_lanes())
 

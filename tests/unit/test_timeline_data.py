@@ -32,6 +32,15 @@ def test_replicas_number_their_ranks_themselves_and_never_share_a_row(tmp_path: 
     assert [lane.replica for lane in load(made, tmp_path).lanes] == [0, 1]
 
 
+def test_a_global_rank_is_known_where_all_captures_of_a_row_agree(tmp_path: Path) -> None:
+    made = Tables()
+    for name, rank, known in (("a", 0, 2), ("b", 0, 2), ("c", 1, 2), ("d", 1, 3), ("e", 2, None)):
+        made.lane(name, global_rank=known)
+        made.span(name, 0, 10, role="agent_loop_rollout", replica=1, rank_id=rank)
+
+    assert [lane.global_rank for lane in load(made, tmp_path).lanes] == [2, None, None]
+
+
 def test_lanes_of_unknown_rank_never_share_a_row(tmp_path: Path) -> None:
     timeline = load(timeline_tables.unknown_ranks(), tmp_path)
 

@@ -77,7 +77,8 @@ def test_the_heading_tells_origin_ranks_steps_and_files_not_read(tmp_path: Path)
 
     assert heading.title == "RL Timeline"
     assert heading.origin == "2026-08-14 12:27:31.090 UTC"
-    assert heading.facts == ("4 ranks", "16 lanes", "2 steps (1–2)")
+    counted = "rollout ranks are counted inside their replica"
+    assert heading.facts == ("4 ranks", "16 lanes", "2 steps (1–2)", counted)
     assert heading.not_read == "3 files not read"
 
 

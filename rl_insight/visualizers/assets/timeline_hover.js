@@ -98,8 +98,7 @@
     const { line, at, others } = hit;
     const row = model.rows[line.lane];
     const stage = model.stages[model.spans.stage[at]];
-    const rows = [["Lane", row.label]];
-    rows.push(["Rank", row.rank]);
+    const rows = [["Lane", row.label], ...rankRows(row)];
     if (line.level) rows.push(["Inside", stage.name]);
     const where = place(model, at);
     if (where) rows.push([model.spans.step[at] === null ? "Capture" : "Step", where.replace(/^(step|capture) /, "")]);
@@ -114,10 +113,16 @@
     return made;
   }
 
+  function rankRows(row) {
+    const rows = [["Rank", row.rank]];
+    if (row.global_rank !== null) rows.push(["Global rank", row.global_rank]);
+    return rows;
+  }
+
   /** A row's label: its full name, files and what is doubtful about it. */
   function about(model, lane) {
     const row = model.rows[lane];
-    const rows = [["Role", row.role], ["Rank", row.rank]];
+    const rows = [["Role", row.role], ...rankRows(row)];
     row.files.forEach((file, number) => rows.push([number ? "" : "From", file]));
     return [heading(null, row.label), table(rows), ...row.notes.map((note) => element("p", note, "note"))];
   }
