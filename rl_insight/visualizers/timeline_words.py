@@ -1,8 +1,9 @@
 """What a timeline says in words: the labels of its rows, its title, and what is missing."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 from pathlib import PurePosixPath
 
 from rl_insight.visualizers.labels import LABEL_LIMIT, SENTENCE_LIMIT, count, plain, shorten, utc
@@ -11,6 +12,7 @@ from rl_insight.visualizers.timeline_model import Lane, Timeline
 TITLE = "RL Timeline"
 # Of each kind, so that many of one do not hide the few of another.
 _SHOWN_TROUBLES = 100
+_FILE_LIMIT = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ def row_labels(lanes: list[Lane]) -> list[str]:
     """The label of each lane's row, short, no two alike: `actor_update - Rank 2`."""
     seen: Counter[str] = Counter()
     labels = []
-    for lane in lanes:
-        rank = _rank_words(lane)
+    for lane, file in zip(lanes, _files(lanes), strict=True):
+        rank = _rank_words(lane, file)
         label = f"{plain(role_name(lane), max(LABEL_LIMIT - len(rank), 16))} - {rank}"
         seen[label] += 1
         labels.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
@@ -132,12 +134,53 @@ def nothing_to_draw(timeline: Timeline) -> str:
     )
 
 
-def _rank_words(lane: Lane) -> str:
+def _rank_words(lane: Lane, file: str) -> str:
     if lane.rank_id is not None:
         return f"Rank {lane.rank_id}"
-    where = plain(PurePosixPath(lane.sources[0]).name if lane.sources else "unknown file", 28)
     process = f", {shorten(lane.process, 24)}" if lane.process else ""
-    return f"Rank ? (unknown: {where}{process})"
+    return f"Rank ? (unknown: {file}{process})"
+
+
+def _files(lanes: list[Lane]) -> list[str]:
+    """For each lane its file's name; in rows of unknown rank that share one, what differs."""
+    paths = [PurePosixPath(lane.sources[0] if lane.sources else "unknown file") for lane in lanes]
+    names = [plain(path.name, _FILE_LIMIT) for path in paths]
+    alike: dict[tuple[str, str], set[PurePosixPath]] = defaultdict(set)
+    for lane, path, name in zip(lanes, paths, names, strict=True):
+        if lane.rank_id is None:
+            alike[role_name(lane), name].add(path)
+    different: dict[PurePosixPath, str] = {}
+    for group in alike.values():
+        if len(group) > 1:
+            different.update(_differences(group))
+    return [
+        different.get(path, name) if lane.rank_id is None else name
+        for lane, path, name in zip(lanes, paths, names, strict=True)
+    ]
+
+
+def _differences(paths: Collection[PurePosixPath]) -> dict[PurePosixPath, str]:
+    """What tells paths apart whose names are shown alike: `node1/…/trace.json`, or `…17_x.json`."""
+    names = [path.name for path in paths]
+    if len(set(names)) > 1:
+        # Too long to be shown whole: from where they differ, which is near the end.
+        start = _shared(names)
+        return {path: plain(f"…{path.name[start:]}", _FILE_LIMIT) for path in paths}
+    tail = _shared([path.parts[::-1] for path in paths])
+    head = _shared([path.parts[:-tail] for path in paths])
+    found = {}
+    for path in paths:
+        folder = "/".join(path.parts[head:-tail])
+        gap = "…/" if tail > 1 else ""
+        short = f"{plain(folder, 24)}/{gap}{plain(path.name, 20)}"
+        found[path] = short if folder else plain(path.name, _FILE_LIMIT)
+    return found
+
+
+def _shared(sequences: Collection[Sequence[str]]) -> int:
+    """With how many equal items all of them begin."""
+    columns = zip(*sequences, strict=False)
+    return sum(1 for _ in takewhile(lambda items: len(set(items)) == 1, columns))
 
 
 def _step_words(timeline: Timeline) -> str:

@@ -61,6 +61,41 @@ def test_a_row_of_unknown_rank_says_so_and_names_its_file() -> None:
     assert "rank is unknown" in timeline_words.row_notes(lane)[0]
 
 
+@pytest.mark.parametrize(
+    ("paths", "shown"),
+    [
+        (["run/n1/trace.json", "run/n2/trace.json"], ["n1/trace.json", "n2/trace.json"]),
+        (["n1/a/b/t.json", "n2/a/b/t.json"], ["n1/…/t.json", "n2/…/t.json"]),
+        (["t.json", "a/t.json"], ["t.json", "a/t.json"]),
+        (["a/t.json", "a/a/t.json"], ["t.json", "a/…/t.json"]),
+        (["a/x/1/t.json", "a/y/2/t.json"], ["x/1/t.json", "y/2/t.json"]),
+        (["a/one.json", "b/two.json"], ["one.json", "two.json"]),
+        (
+            [f"{'x' * 30}_{number}_{'y' * 20}.json" for number in "12"],
+            [f"…{number}_{'y' * 14}{'y' * 6}.json" for number in "12"],
+        ),
+    ],
+)
+def test_rows_of_unknown_rank_show_what_tells_their_files_apart(
+    paths: list[str], shown: list[str]
+) -> None:
+    lanes = [Lane("r", None, None, sources=(path,)) for path in paths]
+
+    assert timeline_words.row_labels(lanes) == [f"r - Rank ? (unknown: {file})" for file in shown]
+
+
+def test_deep_folders_leave_a_label_short() -> None:
+    lanes = [
+        Lane("r", None, None, sources=(f"{name * 100}/{name * 80}/{'t' * 90}.json",))
+        for name in "ab"
+    ]
+
+    labels = timeline_words.row_labels(lanes)
+
+    assert len(set(labels)) == 2
+    assert all(len(label) < 80 for label in labels)
+
+
 def test_no_two_rows_have_the_same_label() -> None:
     lanes = [Lane("x" * 100 + middle + "x" * 100, None, 0) for middle in "abc"]
 
