@@ -17,12 +17,12 @@ from types import FrameType
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
-def wait_for(words: Sequence[str]) -> int:
-    """Run a command to its end and give its exit code.
+def wait_for(words: Sequence[str], keep: Sequence[int] = ()) -> int:
+    """Run a command to its end and give its exit code; it inherits the descriptors `keep`.
 
     Raises KeyboardInterrupt after the child has ended, when we were interrupted or told to end.
     """
-    with _endings_interrupt(), subprocess.Popen(words, process_group=0) as child:
+    with _endings_interrupt(), subprocess.Popen(words, process_group=0, pass_fds=keep) as child:
         try:
             return child.wait()
         except KeyboardInterrupt:

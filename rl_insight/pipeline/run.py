@@ -2,7 +2,7 @@
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -10,11 +10,14 @@ import yaml
 
 from rl_insight import config as configuration
 from rl_insight.config import Config
+from rl_insight.errors import ConfigError
 from rl_insight.pipeline import bundled, layout, tombstone
 from rl_insight.pipeline.child import wait_for
 from rl_insight.pipeline.manifest import write_if_changed
+from rl_insight.pipeline.occupied import inherited
 from rl_insight.pipeline.workflow import Run, look
 
+_CONFIG_HEAD = "# What this run of RL-Insight used; each run writes it anew.\n"
 _DEFAULT_PROFILE = Path("workflow", "profiles", "default", "profile.yaml")
 
 
@@ -48,18 +51,42 @@ def run(request: RunRequest) -> Outcome:
     started = time.monotonic()
     config = _absolute(request.config)
     output = configuration.output_folder(config)
-    manifest = look(config, output)
+    _check_config(output)
+    manifest, left_locked = look(config, output)
     pages = tuple(output / name for name in Run(config, str(output), manifest).pictures())
     text = yaml.safe_dump(configuration.to_mapping(config), sort_keys=False)
-    write_if_changed(output / layout.RUN_CONFIG, text)
+    write_if_changed(output / layout.RUN_CONFIG, _CONFIG_HEAD + text)
     only_looking = request.dry_run or request.unlock
     if not only_looking:
         tombstone.clear(output, manifest.units)
     begun = _now(output)
-    code = wait_for(command(request, output))
+    if left_locked and not only_looking:
+        _snakemake(replace(request, unlock=True, snakemake_args=()), output)
+    code = _snakemake(request, output)
     if code and not only_looking and tombstone.lay(output, manifest.units, begun):
-        code = wait_for(command(request, output))
+        code = _snakemake(request, output)
     return Outcome(code, output, time.monotonic() - started, pages)
+
+
+def _snakemake(request: RunRequest, output: Path) -> int:
+    return wait_for(command(request, output), keep=inherited())
+
+
+def _check_config(output: Path) -> None:
+    """Raises ConfigError when a file of somebody else stands where the run's own would be."""
+    path = output / layout.RUN_CONFIG
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            ours = file.read(len(_CONFIG_HEAD)) == _CONFIG_HEAD
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigError(f"output.path: cannot read {str(path)!r}: {error.strerror}") from error
+    if not ours:
+        raise ConfigError(
+            f"output.path: {str(path)!r} was not written by a run, and would be overwritten; "
+            "choose another folder"
+        )
 
 
 def command(request: RunRequest, output: Path) -> list[str]:

@@ -21,6 +21,7 @@ from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout, manifest
 from rl_insight.pipeline.discovery import Filters, discover, parser_names
 from rl_insight.pipeline.manifest import Manifest
+from rl_insight.pipeline.occupied import occupy
 from rl_insight.pipeline.settle import MergeOptions
 from rl_insight.schema import TIMELINE_TABLES
 from rl_insight.visualizers import VISUALIZERS, Visualizer
@@ -63,7 +64,7 @@ class Run:
         known = manifest.load(output)
         if known.prepared_by_parent():
             return cls(config, str(output), known)
-        return cls(config, str(output), look(config, output))
+        return cls(config, str(output), look(config, output)[0])
 
     def pictures(self) -> list[str]:
         """What the run is for, relative to the output folder."""
@@ -116,10 +117,12 @@ class Run:
         return configuration.slice_json(self.config, visualizer.options)
 
 
-def look(config: Config, output: Path) -> Manifest:
+def look(config: Config, output: Path) -> tuple[Manifest, bool]:
     """Look at the input folder and bring the manifest and the unit files in `output` up to it.
 
-    Raises InputError when there is nothing to read, ConfigError or PluginError for what is asked.
+    Also gives whether a dead run left Snakemake's lock there.
+    Raises UsageError when a run is at work in `output`, InputError when there is nothing to read,
+    ConfigError or PluginError for what is asked.
     """
     if config.preset == "heatmap":
         parser_names(config.heatmap.parser.type, "heatmap")
@@ -128,12 +131,16 @@ def look(config: Config, output: Path) -> Manifest:
     with _writing(output):
         if output.exists() and not output.is_dir():
             raise ConfigError(f"output.path: {str(output)!r} is a file, not a folder")
-    tree = scan(_input_path(config, output), exclude=output)
+    root = _input_path(config, output)
+    _check_inside(root, output)
+    tree = scan(root, exclude=output)
     found = discover(tree, names, rules, _filters(_merge_values(config)))
     per_job = dict.fromkeys(names, config.parse.ranks_per_job or 1)
     with _writing(output):
         output.mkdir(parents=True, exist_ok=True)
-        return manifest.update(output, tree, found, per_job)
+        # Only now: a mistake leaves no folder, and nothing was written yet.
+        left_locked = occupy(output)
+        return manifest.update(output, tree, found, per_job), left_locked
 
 
 def merge_options(text: str) -> MergeOptions:
@@ -152,6 +159,21 @@ def _writing(output: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ConfigError(f"output.path: cannot write to {str(output)!r}: {reason}") from error
+
+
+def _check_inside(root: Path, output: Path) -> None:
+    """Raises ConfigError when the output is a folder of the input that holds something else.
+
+    The output is passed over by the listing: captures in it would be lost without a word.
+    """
+    if not output.resolve().is_relative_to(root.resolve()) or not output.is_dir():
+        return
+    if (output / layout.MANIFEST).is_file() or not any(output.iterdir()):
+        return
+    raise ConfigError(
+        f"output.path: {str(output)!r} lies in the input and holds files of its own; "
+        "choose a new or an empty folder"
+    )
 
 
 def _input_path(config: Config, output: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class Snakemake:
         self.codes = list(codes)
         self.started: list[list[str]] = []
 
-    def __call__(self, words: list[str]) -> int:
+    def __call__(self, words: list[str], keep: Sequence[int]) -> int:
         self.started.append(list(words))
         return self.codes.pop(0)
 
