@@ -167,13 +167,18 @@ def _steps(paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet) -> No
     free = float("-inf")
     for mark, x in zip(layout.steps, places, strict=True):
         text = f"step {mark.step}"
-        fits = x >= free and x + sheet.px(width_of(text, _STEP_POINTS)) <= sheet.width
+        gap, wide = sheet.px(4), sheet.px(width_of(text, _STEP_POINTS))
+        # At the right edge there is room only on the other side of the line.
+        across = "left" if x + gap + wide <= sheet.width - sheet.px(EDGE / 2) else "right"
+        left = x + gap if across == "left" else x - gap - wide
+        fits = left >= free
         if fits or not crowded:
             paper.dashes(x, sheet.top - sheet.px(STEPS - 4), sheet.top + sheet.plot_height, _RULE)
         if fits:
             middle = sheet.top - sheet.px(STEPS / 2)
-            paper.text(x + sheet.px(4), middle, text, _STEP_POINTS, INK)
-            free = x + sheet.px(width_of(text, _STEP_POINTS) + 14)
+            anchor = left if across == "left" else left + wide
+            paper.text(anchor, middle, text, _STEP_POINTS, INK, across=across)
+            free = left + wide + sheet.px(10)
 
 
 def _bars(

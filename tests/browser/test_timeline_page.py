@@ -74,6 +74,23 @@ def test_doubts_open_above_the_timeline_and_skipped_files_raise_no_alarm(open_pa
     assert details.evaluate("one => getComputedStyle(one).backgroundColor") != quiet
 
 
+def test_the_label_of_a_step_stays_inside_the_plot_at_its_right_edge(open_page: Open) -> None:
+    made = Tables()
+    made.lane("a")
+    for step, start in ((1, 0), (2, 5_000), (3_000, 9_950)):
+        made.span("a", start, 50, role="actor_update", rank_id=0, step=step)
+    opened = open_page(made)
+
+    ends = opened.page.evaluate(
+        """() => [...document.querySelectorAll('#plot .annotation-text')]
+             .map((one) => [one.textContent, one.getBoundingClientRect().right])"""
+    )
+
+    assert [text for text, _ in ends] == ["step 1", "step 2", "step 3000"]
+    edge, _ = opened.place("actor_update - Rank 0", 10.0)
+    assert all(right <= edge for _, right in ends)
+
+
 def test_the_sort_buttons_order_the_rows(open_page: Open) -> None:
     opened = open_page(timeline_tables.training(ranks=2, steps=1, replicas=1))
     by_stage = opened.labels()

@@ -10,7 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rl_insight.visualizers import VISUALIZERS, timeline_bars, timeline_data, timeline_layout
+from rl_insight.visualizers import (
+    VISUALIZERS,
+    timeline_bars,
+    timeline_data,
+    timeline_ink,
+    timeline_layout,
+)
 from rl_insight.visualizers.timeline_png import SCALE, WIDTH
 from rl_insight.visualizers.timeline_sheet import MOST_HEIGHT, Sheet, plan
 from tests import timeline_tables
@@ -143,6 +149,28 @@ def test_a_white_edge_parts_neighbouring_bars(tmp_path: Path) -> None:
     gaps = [after.left - before.right for before, after in pairwise(bars)]
     assert gaps == [2, 2, 2]
     assert np.ptp([bar.top for bar in bars]) == 0
+
+
+def test_the_label_of_a_step_at_the_right_edge_is_not_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Tables()
+    made.lane("a")
+    for step, start in ((1, 0), (3_000, 9_950)):
+        made.span("a", start, 50, role="actor_update", rank_id=0, step=step)
+    written: dict[str, tuple[float, str]] = {}
+    write = timeline_ink.Paper.text
+
+    def text(paper: timeline_ink.Paper, x: float, y: float, text: str, *how, **more) -> None:  # type: ignore[no-untyped-def]
+        written[text] = (x, more.get("across", "left"))
+        write(paper, x, y, text, *how, **more)
+
+    monkeypatch.setattr(timeline_ink.Paper, "text", text)
+    drawn(made, tmp_path, 800, 1)
+
+    assert written["step 1"][1] == "left"
+    assert written["step 3000"][1] == "right"
+    assert written["step 3000"][0] <= 800
 
 
 def test_asking_for_the_visualizers_loads_no_drawing_library() -> None:

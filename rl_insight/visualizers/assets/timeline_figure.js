@@ -174,7 +174,11 @@
     let free = -Infinity;
     for (const [step, start] of visible) {
       const x = start / model.unit.ns;
-      const labelled = at(start) >= free && at(start) < plotWidth - 20;
+      const wide = 30 + 7 * String(step).length;
+      // At the right edge there is room only on the other side of the line.
+      const turned = at(start) + wide > plotWidth;
+      const left = turned ? at(start) - wide : at(start);
+      const labelled = left >= free;
       if (labelled || !crowded) {
         shapes.push({
           type: "line", xref: "x", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, layer: "below",
@@ -183,10 +187,10 @@
       }
       if (!labelled) continue;
       annotations.push({
-        xref: "x", yref: "paper", x, y: 1, yanchor: "bottom", xanchor: "left", showarrow: false,
-        text: `step ${step}`, font: { size: 12, color: "#1a1a1a" }, xshift: -2,
+        xref: "x", yref: "paper", x, y: 1, yanchor: "bottom", xanchor: turned ? "right" : "left", showarrow: false,
+        text: `step ${step}`, font: { size: 12, color: "#1a1a1a" }, xshift: turned ? 2 : -2,
       });
-      free = at(start) + 44 + 7 * String(step).length;
+      free = left + wide + 14;
     }
     return { shapes, annotations };
   }
