@@ -345,7 +345,7 @@ def test_a_killed_job_is_buried_and_the_run_is_finished_without_it(
     output = root.parent / "out"
     calls = 0
 
-    def kills(words: list[str]) -> int:
+    def kills(words: list[str], keep: Sequence[int]) -> int:
         nonlocal calls
         calls += 1
         (killed, _) = manifest.load(output).units
