@@ -2,14 +2,23 @@
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
+from rl_insight import errors
 from rl_insight.pipeline.terminal import printable
 
 _TAIL_BYTES = 8_192
 _TAIL_LINES = 5
+_SENTENCE = 2_000
 
 _DIED = re.compile(r"died with <Signals\.(SIG\w+)|exit status (1[2-9]\d)\b")
+# How Python ends a traceback of one of our own errors, and the text of a disk that is full.
+_OWN = re.compile(r"rl_insight\.errors\.(\w+): ")
+_FULL = re.compile(r"(?:\w+: )?(?:\[Errno \d+\] )?(.*No space left on device.*)", re.IGNORECASE)
+# What may stand below such a text and is no part of it.
+_OTHER_TEXT = re.compile(r"Traceback|During|The above|RuleException|WorkflowError|Error in rule|\[")
+
 _SIGNALS = {137: "SIGKILL", 139: "SIGSEGV", 134: "SIGABRT", 143: "SIGTERM", 135: "SIGBUS"}
 
 
@@ -41,9 +50,7 @@ def shorten(text: str) -> list[str]:
     lines = [line for line in text.splitlines() if line.strip()]
     if not text.lstrip().startswith("Traceback"):
         return lines
-    return [
-        line for line in lines if not line.startswith((" ", "Traceback", "During", "The above"))
-    ]
+    return [line for line in lines if not _of_traceback(line)]
 
 
 def killed_by(text: str) -> str | None:
@@ -55,7 +62,10 @@ def killed_by(text: str) -> str | None:
 
 
 def _tail(log: Path) -> list[str] | None:
-    """The last lines that are not empty; None when the log cannot be read."""
+    """The last lines that are not empty, or the sentence that they lead to.
+
+    None when the log cannot be read.
+    """
     try:
         with log.open("rb") as file:
             size = file.seek(0, 2)
@@ -63,5 +73,28 @@ def _tail(log: Path) -> list[str] | None:
             text = file.read(_TAIL_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
-    lines = [line for line in text.splitlines() if line.strip()]
-    return [printable(line.rstrip(), 200) for line in lines[-_TAIL_LINES:]]
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    sentence = _sentence(lines)
+    if sentence is not None:
+        return [printable(sentence, _SENTENCE)]
+    return [printable(line, 200) for line in lines[-_TAIL_LINES:]]
+
+
+def _sentence(lines: Sequence[str]) -> str | None:
+    """What one of our own errors, or a full disk, says in the last lines; None for others."""
+    ends = [at for at, line in enumerate(lines) if not _of_traceback(line)]
+    for at in reversed(ends[-_TAIL_LINES:]):
+        own = _OWN.match(lines[at])
+        if own is not None and hasattr(errors, own[1]):
+            # It may quote an error of several lines, and the remedy stands at its end.
+            rest = takewhile(lambda line: not _OTHER_TEXT.match(line), lines[at + 1 :])
+            return " ".join([lines[at][own.end() :], *(line.strip() for line in rest)])
+        full = _FULL.fullmatch(lines[at])
+        if full is not None:
+            return full[1]
+    return None
+
+
+def _of_traceback(line: str) -> bool:
+    """Whether it stands in a traceback before the exception itself."""
+    return line.startswith((" ", "Traceback", "During", "The above"))

@@ -35,6 +35,12 @@ _JOB_DIED = re.compile(r"(RuleException:\s+)?CalledProcessError in ")
 # What Snakemake says about failed jobs again, after each was shown.
 _REPEATS = ("Exiting because a job execution failed.", "WorkflowError:\nAt least one job did not")
 
+# A merge that failed has no earlier tables to put back on a first run; that is nothing to act on.
+_NOISE = re.compile(r"Cannot restore .*: no backup found")
+
+# Said for every job of a cluster without accounting; once is enough.
+_ONCE = "Both 'sacctmgr' and 'sshare' returned empty results"
+
 # Informative texts that a person asked for and would miss.
 _WANTED = ("Nothing to be done", "Unlocked working directory", "Congratulations")
 
@@ -58,6 +64,7 @@ class LogHandler(LogHandlerBase):
         self._killed: str | None = None
         self._interrupted = False
         self._listed: dict[str, int] = {}
+        self._said_once = False
         obeys = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self._live = obeys and not self.common_settings.dryrun
         self._stop = threading.Event()
@@ -161,9 +168,15 @@ class LogHandler(LogHandlerBase):
     def _trouble(self, record: LogRecord, text: str) -> None:
         if _JOB_DIED.match(text):
             self._killed = killed_by(text)
-        elif not text.startswith(_REPEATS):
+        elif self.common_settings.verbose or not self._needless(text):
             lines = text.strip().splitlines() if self.common_settings.verbose else shorten(text)
             self._line("\n".join(printable(line, 2_000) for line in lines))
+
+    def _needless(self, text: str) -> bool:
+        if text.startswith(_ONCE):
+            said, self._said_once = self._said_once, True
+            return said
+        return text.startswith(_REPEATS) or _NOISE.match(text) is not None
 
     def _show_failed(self, grace: float) -> None:
         now = time.monotonic()

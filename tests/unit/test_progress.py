@@ -251,6 +251,21 @@ def test_errors_and_warnings_of_snakemake_itself_are_shown_and_its_chatter_is_no
     )
 
 
+def test_what_snakemake_says_again_and_again_is_told_once_and_noise_not_at_all(monkeypatch):
+    watched = Watched(monkeypatch)
+    for name in ("sources", "spans"):
+        watched.say(
+            f"Cannot restore tables/{name}.parquet: no backup found.", level=logging.WARNING
+        )
+        watched.say(
+            "Both 'sacctmgr' and 'sshare' returned empty results for account 'a'. Proceeding.",
+            level=logging.WARNING,
+        )
+    assert watched.text() == (
+        "Both 'sacctmgr' and 'sshare' returned empty results for account 'a'. Proceeding.\n"
+    )
+
+
 def test_a_dry_run_lists_what_would_be_done(monkeypatch):
     watched = Watched(monkeypatch, dryrun=True)
     watched.plan(parse=22, merge=1)
@@ -306,6 +321,53 @@ def test_a_failure_is_described_by_what_is_known(tmp_path):
         f"error: merge failed: SLURM status is: 'FAILED'.; its log {cluster} ends:\n"
         "    slurmstepd: out of memory"
     )
+
+
+REMEDY = f"delete the folder parsed/torch/{'x' * 200}-ab12 and run again"
+
+
+@pytest.mark.parametrize(
+    ("end", "shown"),
+    [
+        (f"rl_insight.errors.CacheError: the cache is incomplete: {REMEDY}", None),
+        (f"rl_insight.errors.CacheError: the cache is incomplete:\n  {REMEDY}", None),
+        (
+            f"rl_insight.errors.CacheError: the cache is incomplete: {REMEDY}\n"
+            "RuleException:\nCalledProcessError in file x, line 2:\nexit status 1",
+            None,
+        ),
+        (
+            "OSError: [Errno 28] No space left on device: 'tables/spans.parquet'",
+            "No space left on device: 'tables/spans.parquet'",
+        ),
+        (
+            "OSError: [Errno 28] Error writing bytes to file. No space left on device",
+            "Error writing bytes to file. No space left on device",
+        ),
+    ],
+)
+def test_of_our_own_errors_and_a_full_disk_the_whole_sentence_is_shown_alone(tmp_path, end, shown):
+    log = tmp_path / "merge.log"
+    frames = "".join(f'  File "x.py", line {n}, in f\n    f()\n    ^^^\n' for n in range(9))
+    log.write_text(
+        f"Traceback (most recent call last):\n{frames}pyarrow.lib.ArrowInvalid: no table\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        f"Traceback (most recent call last):\n{frames}{end}\n"
+    )
+    expected = shown or f"the cache is incomplete: {REMEDY}"
+    assert describe("merge", [str(log)], None) == (
+        f"error: merge failed; its log {log} ends:\n    {expected}"
+    )
+
+
+def test_other_errors_are_shown_with_where_they_came_from(tmp_path):
+    log = tmp_path / "merge.log"
+    log.write_text('Traceback (most recent call last):\n  File "x.py", line 1\nKeyError: 1\n')
+    assert describe("merge", [str(log)], None).splitlines()[1:] == [
+        "    Traceback (most recent call last):",
+        '      File "x.py", line 1',
+        "    KeyError: 1",
+    ]
 
 
 def test_a_huge_log_is_read_from_its_end(tmp_path):
