@@ -76,7 +76,7 @@ def resolve(
     given: dict[str, object] = {}
     if config_path is not None:
         try:
-            given = dict(_flat(_read(config_path)))
+            given = _each_once(_flat(_read(config_path)))
             _build(given)
         except ConfigError as error:
             text = str(error)
@@ -199,6 +199,15 @@ def _flat(nested: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str,
                 )
         else:
             yield name, value
+
+
+def _each_once(pairs: Iterator[tuple[str, object]]) -> dict[str, object]:
+    given: dict[str, object] = {}
+    for name, value in pairs:
+        if name in given:
+            raise ConfigError(f"{name}: it stands twice, in dotted and in nested spelling")
+        given[name] = value
+    return given
 
 
 def _build(given: Mapping[str, object]) -> Config:

@@ -18,7 +18,12 @@ def read(path: str) -> Mapping[str, object]:
 
     Raises ConfigError when there is no such file, when it cannot be read or is no YAML mapping.
     """
-    file = Path(path).expanduser()
+    if not path.strip():
+        raise ConfigError("Config file: its path is empty; write --config-path FILE")
+    try:
+        file = Path(path).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"Config file {path}: {error}") from None
     try:
         text = file.read_text("utf-8-sig")
     except FileNotFoundError:
@@ -48,6 +53,16 @@ class _Loader(yaml.SafeLoader):
     """SafeLoader without the guessing of types, and with an eye on keys that stand twice."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
+        """The value of a node; what its tag does not fit is told with its line."""
+        try:
+            return super().construct_object(node, deep)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the value is no {tag}; leave the tag away", node.start_mark
+            ) from None
 
 
 def _scalar(loader: _Loader, node: yaml.ScalarNode) -> str | None:

@@ -50,7 +50,7 @@ def text_kind(what: str) -> Kind:
 
     def read(value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, str | int | float | Path):
-            raise ValueError(f"{shown(value)} is not {what}")
+            raise ValueError(f"{shown(value)} is not a {what}")
         text = str(value)
         if not text.strip():
             raise ValueError("it is empty")
@@ -126,7 +126,7 @@ def whole(low: int, high: int, word: str | None = None) -> Kind:
         text = str(value).strip()
         if word is not None and text.lower() == word:
             return word
-        if isinstance(value, bool) or not re.fullmatch(r"[+-]?\d{1,18}(\.0+)?", text):
+        if isinstance(value, bool) or not re.fullmatch(r"[+-]?\d{1,18}(\.0+)?", text, re.ASCII):
             raise ValueError(f"{shown(value)} is not a {what.replace('`', '')}")
         number = int(text.partition(".")[0])
         if not low <= number <= high:
@@ -143,7 +143,9 @@ def number(low: float, high: float) -> Kind:
 
     def read(value: object) -> float:
         try:
-            given = math.nan if isinstance(value, bool) else float(str(value))
+            text = str(value)
+            # float() takes digits of any script.
+            given = math.nan if isinstance(value, bool) or not text.isascii() else float(text)
         except ValueError:
             given = math.nan
         if not low <= given <= high:

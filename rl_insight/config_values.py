@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 # Far above any rank or step that exists; a typing error like 0-70000000000 must not eat the memory.
 LARGEST_NUMBER = 9_999_999
+# They become a set: so many take 60 MB.
+MOST_NUMBERS = 1_000_000
 
 _NOTHING = ("", "null", "none", "~")
-_RANGE = re.compile(r"(\d{1,18})(?:\s*-\s*(\d{1,18}))?")
+_RANGE = re.compile(r"(\d{1,18})(?:\s*-\s*(\d{1,18}))?", re.ASCII)
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
@@ -34,7 +36,8 @@ def shown(value: object) -> str:
 def parse_intervals(text: str) -> list[tuple[int, int]]:
     """`0,1,4-7` as sorted, disjoint, inclusive intervals.
 
-    Raises ValueError for anything but numbers up to `LARGEST_NUMBER` and rising ranges of them.
+    Raises ValueError for anything but numbers up to `LARGEST_NUMBER` and rising ranges of them,
+    and when they are more than `MOST_NUMBERS` in all.
     """
     intervals = []
     for part in _parts(text):
@@ -57,6 +60,11 @@ def parse_intervals(text: str) -> list[tuple[int, int]]:
             joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
         else:
             joined.append((first, last))
+    total = sum(last - first + 1 for first, last in joined)
+    if total > MOST_NUMBERS:
+        raise ValueError(
+            f"{shown(text)} is {total:,} numbers; at most {MOST_NUMBERS:,} can be named"
+        )
     return joined
 
 

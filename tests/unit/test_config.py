@@ -228,6 +228,35 @@ def test_a_value_may_be_written_in_every_way_that_yaml_and_shells_write_it(key, 
         ),
         ("run.strict", "maybe", "run.strict: 'maybe' is neither true nor false"),
         ("output.path", "", "output.path: it is empty"),
+        ("input.path", [], "input.path: [] is not a folder"),
+        (
+            "input.rank_list",
+            "0-9999999",
+            "input.rank_list: '0-9999999' is 10,000,000 numbers; at most 1,000,000 can be named"
+            " (allowed are all or numbers such as 0,1,4-7)",
+        ),
+        (
+            "input.rank_list",
+            "0-999998,1000001-1000002",
+            "input.rank_list: '0-999998,1000001-1000002' is 1,000,001 numbers; at most 1,000,000"
+            " can be named (allowed are all or numbers such as 0,1,4-7)",
+        ),
+        (
+            "input.rank_list",
+            "١",
+            "input.rank_list: '١' is neither a number nor a range such as 4-7"
+            " (allowed are all or numbers such as 0,1,4-7)",
+        ),
+        (
+            "timeline.visualizer.width",
+            "１２００",
+            "timeline.visualizer.width: '１２００' is not a whole number from 200 to 20000",
+        ),
+        (
+            "timeline.visualizer.scale",
+            "２",
+            "timeline.visualizer.scale: '２' is not a number from 0.1 to 20",
+        ),
         ("output.path", "a\x1bb", r"output.path: 'a\x1bb' holds a control character"),
         ("timeline.visualizer.type", ",", "timeline.visualizer.type: it names nothing"),
         (
@@ -336,6 +365,24 @@ def test_text_in_a_file_means_what_it_means_on_a_command_line(tmp_path):
         ("input:\n  path: [x\n", ", line 3: expected ',' or ']', but got '<stream end>'"),
         ("input: {path: x}\ninput: {path: y}\n", ", line 2: the key 'input' stands twice"),
         ("? [a]\n: b\n", ", line 1: a key must be a word"),
+        ("input:\n  path: !!int x\n", ", line 2: the value is no !!int; leave the tag away"),
+        ("input:\n  path: !!int ''\n", ", line 2: the value is no !!int; leave the tag away"),
+        ("a: !!float x\n", ", line 1: the value is no !!float; leave the tag away"),
+        ("a: !!bool x\n", ", line 1: the value is no !!bool; leave the tag away"),
+        ("a: !!str [x]\n", ", line 1: the value is no !!str; leave the tag away"),
+        ("a: !!timestamp x\n", ", line 1: the value is no !!timestamp; leave the tag away"),
+        (
+            "a: !!timestamp 2024-13-45\n",
+            ", line 1: the value is no !!timestamp; leave the tag away",
+        ),
+        (
+            "input.path: /x\ninput: {path: /y}\n",
+            ": input.path: it stands twice, in dotted and in nested spelling",
+        ),
+        (
+            "heatmap: {visualizer.dpi: 90, visualizer: {dpi: 90}}\n",
+            ": heatmap.visualizer.dpi: it stands twice, in dotted and in nested spelling",
+        ),
         (
             "a: !!python/object:os.system {}\n",
             ", line 1: could not determine a constructor for the"
@@ -362,6 +409,18 @@ def test_a_missing_file_is_named():
     with pytest.raises(ConfigError) as caught:
         resolve([], "no/such.yaml")
     assert str(caught.value) == "Config file not found: no/such.yaml"
+
+
+@pytest.mark.parametrize("path", ["", "  "])
+def test_an_empty_path_of_a_file_is_said_to_be_empty(path):
+    with pytest.raises(ConfigError) as caught:
+        resolve([], path)
+    assert str(caught.value) == "Config file: its path is empty; write --config-path FILE"
+
+
+def test_a_file_of_a_user_that_does_not_exist_is_named():
+    with pytest.raises(ConfigError, match=r"^Config file ~no-such-user/c\.yaml: "):
+        resolve([], "~no-such-user/c.yaml")
 
 
 def test_a_file_that_is_no_text_or_a_folder_is_named(tmp_path):
