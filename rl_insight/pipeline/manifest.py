@@ -5,6 +5,7 @@ Written by the main process only. A job needs nothing but its unit file.
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,9 @@ from rl_insight.pipeline.discovery import Discovery, Skipped
 from rl_insight.pipeline.units import Unit, assign, source_id
 
 _VERSION = 1
+
+# What the parse rule takes for a parser's or a unit's name.
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(slots=True)
@@ -71,10 +75,18 @@ def load(output: Path) -> Manifest:
         raw: Any = json.loads((output / layout.MANIFEST).read_text("ascii"))
         if raw["version"] != _VERSION:
             return Manifest()
-        return msgspec.convert(raw, Manifest)
-    except (OSError, ValueError, KeyError, TypeError):
+        found = msgspec.convert(raw, Manifest)
+        return found if _plainly_named(found) else Manifest()
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         # It can be made anew from the input at any time: only packing history is lost.
         return Manifest()
+
+
+def _plainly_named(found: Manifest) -> bool:
+    """Whether all names are such as units and parsers have: they become folders."""
+    names = {name for unit in found.units for name in (unit.parser, unit.name)}
+    names.update(found.assigned, *(known.values() for known in found.assigned.values()))
+    return all(_NAME.fullmatch(name) for name in names)
 
 
 def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str, int]) -> Manifest:
@@ -116,7 +128,7 @@ def read_unit(path: Path) -> tuple[str, list[Found]]:
     """
     try:
         raw = msgspec.convert(json.loads(path.read_text("ascii")), _UnitFile)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
     return raw.parser, [
         Found(one.path, tuple(file.path for file in one.files)) for one in raw.sources
@@ -131,7 +143,7 @@ def read_skipped(path: Path) -> list[Skipped]:
     try:
         raw: Any = json.loads(path.read_text("ascii"))
         return msgspec.convert(raw, list[Skipped])
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
 
 

@@ -241,6 +241,11 @@ def test_a_file_that_vanishes_after_the_listing_costs_nobody_else(root: Path) ->
         b'{"version": 1, "prints": []}',
         b'{"version": 1, "prints": {"rank0.note": [1]}}',
         b'{"version": 1, "prepared_by": 17}',
+        b'{"version": 1, "assigned": {"notes": {"rank0.note": "../../elsewhere"}}}',
+        b'{"version": 1, "assigned": {"no/tes": {}}}',
+        b'{"version": 1, "assigned": {"notes": {"rank0.note": ""}}}',
+        b"[" * 100_000,
+        b'{"version": 1, "units": ' + b"[" * 100_000,
     ],
 )
 def test_a_damaged_manifest_or_one_of_another_version_is_made_anew(
@@ -271,13 +276,36 @@ def test_a_manifest_comes_back_as_it_was_written(root: Path) -> None:
     assert written.root_name == "profiles"
 
 
+@pytest.mark.parametrize(("parser", "name"), [("notes", "a b"), ("notes", "é"), ("no.tes", "a")])
+def test_a_unit_of_a_name_that_no_rule_takes_is_damage(
+    tmp_path: Path, parser: str, name: str
+) -> None:
+    units = [{"parser": parser, "name": name, "sources": ["rank0.note"]}]
+    text = json.dumps({"version": 1, "units": units, "root_name": "in"})
+    (tmp_path / layout.MANIFEST).write_text(text)
+    assert manifest.load(tmp_path) == Manifest()
+    (tmp_path / layout.MANIFEST).write_text(
+        text.replace(json.dumps(name), '"a"').replace(parser, "notes")
+    )
+    assert len(manifest.load(tmp_path).units) == 1
+
+
 def test_no_manifest_is_an_empty_one(tmp_path: Path) -> None:
     assert manifest.load(tmp_path) == Manifest()
 
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"{}", b"[]", b"null", b"\xff", b'{"parser": 1, "sources": []}', b'{"parser": "x"}'],
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"\xff",
+        b'{"parser": 1, "sources": []}',
+        b'{"parser": "x"}',
+        b"[" * 99_999,
+    ],
 )
 def test_a_damaged_unit_file_is_named_with_what_to_do(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "u.json"
