@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rl_insight import tables
+from rl_insight.errors import CacheError
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.terminal import count, duration, printable
 from rl_insight.schema import STATUSES
@@ -74,15 +75,15 @@ def summarise(output: Path, parsers: Collection[str] | None = None) -> Summary:
     """Read the merged tables below `output`.
 
     `parsers` names those whose sources count; a folder may also hold those of a run of another
-    kind. Raises FileNotFoundError when a table is missing.
+    kind. Raises FileNotFoundError when a table is missing, CacheError when one is damaged.
     """
     folder = output / layout.TABLES
     columns = ["path", "parser", "status", "detail", "problems"]
-    sources = tables.read(layout.table(folder, "sources"), columns)
+    sources = _read(layout.table(folder, "sources"), columns)
     if parsers is not None:
         wanted = pc.is_in(_plain(sources["parser"]), pa.array(list(parsers), pa.string()))
         sources = sources.filter(wanted)
-    spans = tables.read(layout.table(folder, "spans"), [*_LANE, "step"])
+    spans = _read(layout.table(folder, "spans"), [*_LANE, "step"])
     statuses = _plain(sources["status"]).to_pylist()
     unranked = pc.count_distinct(spans["lane_id"].filter(pc.is_null(spans["rank_id"])))
     return Summary(
@@ -137,6 +138,20 @@ def exit_code(summary: Summary, strict: bool) -> int:
     if not summary.drawn:
         return 1
     return 3 if strict and summary.damaged else 0
+
+
+def _read(path: Path, columns: list[str]) -> pa.Table:
+    try:
+        table = tables.read(path, columns)
+        missing = set(columns).difference(table.schema.names)
+        if missing:
+            raise ValueError(f"it has no column {', '.join(sorted(missing))}")
+    except (OSError, ValueError, pa.ArrowException) as error:
+        # Arrow raises OSError too; one of the system has its number.
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
+    return table
 
 
 def _told(trouble: Trouble) -> str:

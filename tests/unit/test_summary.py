@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rl_insight import tables
+from rl_insight.errors import CacheError
 from rl_insight.pipeline.run import Outcome
 from rl_insight.pipeline.summary import Trouble, exit_code, lines, summarise
 from rl_insight.problems import Problem
@@ -94,6 +95,7 @@ def test_the_summary_says_what_was_read_drawn_and_left_out(mixed):
     assert lines(summarise(mixed, ["torch"]), outcome) == [
         "Read 4 of 8 inputs.",
         "Drew 6 lanes, 2 ranks, 2 steps: 8 spans.",
+        "  rank unknown: 2 lanes; input.identity can tell it from the path",
         "  failed: 2 inputs, such as a/rank4.json.gz: not gzip: begins with 'abc'",
         "  failed: a/rank6.json.gz: is a folder",
         "  empty: a/rank7.json.gz: holds no events",
@@ -167,6 +169,21 @@ def test_the_exit_code_follows_from_what_was_drawn_and_lost(
 def test_missing_tables_are_told_as_such():
     with pytest.raises(FileNotFoundError):
         summarise(Path("/nonexistent"))
+
+
+@pytest.mark.parametrize("name", ["sources", "spans"])
+@pytest.mark.parametrize("damage", ["cut", "other", "text", "empty"])
+def test_a_damaged_table_is_named_with_what_to_do(tmp_path, name, damage):
+    write(tmp_path, [source("a")], [span("update", 0)])
+    path = tmp_path / "tables" / f"{name}.parquet"
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:-20])
+    elif damage == "other":
+        tables.write(path, tables.empty(SOURCES.empty_table().select(["source_id"]).schema))
+    else:
+        path.write_bytes(b"" if damage == "empty" else b"PAR1 no table PAR1")
+    with pytest.raises(CacheError, match=rf"{name}\.parquet: damaged .*; delete it and run again"):
+        summarise(tmp_path)
 
 
 def test_lanes_without_a_rank_are_told_with_the_remedy(tmp_path):
