@@ -1,12 +1,14 @@
 """What stands on the command line: flags, `key=value` words, and what goes to Snakemake."""
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from rl_insight.config import KEYS, nearest_keys
-from rl_insight.config_values import nearest
+from rl_insight.config_values import nearest, shown
 from rl_insight.errors import UsageError
 
 # Flags of the configuration's keys, of which those of a switch need no value.
@@ -125,9 +127,10 @@ def _set(result: Arguments, name: str, value: str) -> None:
 def _cores(value: str) -> int | None:
     if value.strip().lower() == "all":
         return None
-    if value.strip().isdecimal() and 1 <= int(value) <= 1_000_000:
+    # Not isdecimal(): it takes digits of any script. No number of cores has more than seven.
+    if re.fullmatch(r"[0-9]{1,7}", value.strip()) and 1 <= int(value) <= 1_000_000:
         return int(value)
-    raise UsageError(f"--cores: {value!r} is neither a whole number from 1 nor all")
+    raise UsageError(f"--cores: {shown(value)} is neither a whole number from 1 nor all")
 
 
 def _unknown_flag(name: str, value: str) -> str:
@@ -146,11 +149,12 @@ def _known_flags() -> list[str]:
 
 
 def _unexpected(word: str) -> str:
-    text = f"unexpected word {word!r}"
-    if Path(word).is_file() and Path(word).suffix in (".yaml", ".yml"):
-        return f"{text}; did you mean --config-path {word}?"
-    if Path(word).exists():
-        return f"{text}; did you mean --input-path {word}?"
+    # Not by pathlib: it raises where a word is too long to name a file.
+    if os.path.exists(word):  # noqa: PTH110
+        yaml = Path(word).is_file() and Path(word).suffix in (".yaml", ".yml")
+        flag = "--config-path" if yaml else "--input-path"
+        return f"unexpected word {word!r}; did you mean {flag} {word}?"
+    text = f"unexpected word {shown(word)}"
     close = nearest(f"--{word}", _known_flags(), cutoff=0.8)
     if close:
         return f"{text}; did you mean {close}?"

@@ -10,7 +10,7 @@ from pathlib import Path
 from rl_insight import __version__
 from rl_insight.commandline import Arguments, parse
 from rl_insight.config import KEYS, Config, check_names, get, output_folder, resolve
-from rl_insight.errors import RLInsightError, UsageError
+from rl_insight.errors import CacheError, RLInsightError, UsageError
 
 
 def _preprocess(words: Sequence[str]) -> int:
@@ -69,9 +69,12 @@ def _run(arguments: Arguments) -> int:
 
 def _draw(config: Config, arguments: Arguments) -> int:
     """The run itself: Snakemake does the work, then its tables say how it went."""
+    from rl_insight.pipeline.bundled import check_profile
     from rl_insight.pipeline.run import RunRequest, run
 
     _check_names(config)
+    if arguments.profile is not None:
+        check_profile(arguments.profile)
     if sys.stderr.isatty():
         # A large folder takes a while to list; what comes next is written over it.
         print("looking at the input\r", end="", file=sys.stderr, flush=True)
@@ -98,7 +101,10 @@ def _draw(config: Config, arguments: Arguments) -> int:
         return 1
     try:
         summary = summarise(outcome.output, _parsers(config))
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if not arguments.snakemake_args:
+            missing = f"the run ended well, but {error.filename} is missing"
+            raise CacheError(f"{missing}: run it again") from error
         # Snakemake was asked for something else than the pictures, after --.
         print("\n".join(closing(outcome)))
         return 0

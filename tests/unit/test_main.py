@@ -11,6 +11,7 @@ import pytest
 from rl_insight import commandline, tables
 from rl_insight.commandline import parse
 from rl_insight.config import KEYS
+from rl_insight.config_values import shown
 from rl_insight.errors import InputError, UsageError
 from rl_insight.help import help_text
 from rl_insight.main import COMMANDS, main
@@ -142,6 +143,12 @@ def test_what_follows_two_dashes_goes_to_snakemake_untouched():
         (["--dry-run=yes"], "--dry-run takes no value"),
         (["--cores", "0"], "--cores: '0' is neither a whole number from 1 nor all"),
         (["--cores", "many"], "--cores: 'many' is neither a whole number from 1 nor all"),
+        (["--cores", "１２"], "--cores: '１２' is neither a whole number from 1 nor all"),
+        (
+            ["--cores", "9" * 5_000],
+            f"--cores: '{'9' * 58}… is neither a whole number from 1 nor all",
+        ),
+        (["x" * 300], f"unexpected word '{'x' * 58}…; see --help"),
         (["cores"], "unexpected word 'cores'; did you mean --cores?"),
         (
             ["visualizer.type"],
@@ -226,6 +233,58 @@ def test_a_run_for_something_else_than_pictures_ends_well_without_tables(runs, c
     runs.sources = None
     assert main(words(runs, "--", "--until", "parse")) == 0
     assert capsys.readouterr().out == "Took 2.0 s.\n"
+
+
+@pytest.mark.parametrize("name", ["sources", "spans"])
+def test_a_run_for_pictures_does_not_end_well_without_tables(runs, capsys, name):
+    runs.leave()
+    runs.sources = None
+    path = runs.output / "tables" / f"{name}.parquet"
+    path.unlink()
+    assert main(words(runs)) == 1
+    assert capsys.readouterr() == (
+        "",
+        f"error: the run ended well, but {path} is missing: run it again\n",
+    )
+
+
+def test_a_damaged_table_is_named_with_what_to_do(runs, capsys):
+    runs.leave()
+    runs.sources = None
+    path = runs.output / "tables" / "sources.parquet"
+    path.write_bytes(b"no table")
+    assert main(words(runs)) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {path}: damaged (")
+    assert said.endswith("); delete it and run again\n")
+
+
+@pytest.mark.parametrize("name", ["nope", "", "x" * 300, "../profiles/default"])
+def test_a_profile_that_does_not_exist_is_refused_with_those_that_do(
+    runs, capsys, tmp_path, monkeypatch, name
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "mine"))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", f"{tmp_path / 'site'}:/etc/xdg")
+    (tmp_path / "mine" / "snakemake").mkdir(parents=True)
+    said = refused(capsys, *words(runs, "--profile", name))
+    assert said.startswith(f"--profile: there is no profile {shown(name)} (RL-Insight's own are ")
+    assert "default, slurm; others are a folder, or stand in" in said
+    assert runs == []
+
+
+def test_a_profile_may_be_ours_a_path_or_one_of_the_user_or_the_machine(
+    runs, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "mine"))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", f"{tmp_path / 'site'}:/etc/xdg")
+    for place in ("mine", "site"):
+        (tmp_path / place / "snakemake" / f"of-{place}").mkdir(parents=True)
+    for name in ("slurm", "default", str(tmp_path), "of-mine", "of-site"):
+        assert main(words(runs, "--profile", name)) == 0
+    assert [request.profile for request in runs][-2:] == ["of-mine", "of-site"]
+    capsys.readouterr()
+    said = refused(capsys, *words(runs, "--profile", "slrum"))
+    assert said.startswith("--profile: there is no profile 'slrum'; did you mean slurm?")
 
 
 @pytest.mark.parametrize(
