@@ -32,11 +32,12 @@ class Stopwatch:
         """Read one file. Raises ReadError when a row is not rank,stage,start_ns,duration_ns."""
         lane = f"{source.source_id}-0"
         spans = []
-        rank = None
+        ranks = set()
         with open(source.absolute, newline="", encoding="utf-8") as file:
             for line, row in enumerate(csv.reader(file), start=1):
                 try:
                     rank, name, start, duration = int(row[0]), row[1], int(row[2]), int(row[3])
+                    ranks.add(rank)
                 except (ValueError, IndexError):
                     raise ReadError(f"line {line} is not rank,stage,start_ns,duration_ns") from None
                 spans.append(
@@ -57,6 +58,8 @@ class Stopwatch:
                 )
         if not spans:
             return Parsed("empty", "it holds no rows")
+        if len(ranks) > 1:
+            raise ReadError("it mixes several ranks: write one file for each")
         whole = {
             "lane_id": lane,
             "source_id": source.source_id,
