@@ -363,7 +363,7 @@ def test_a_killed_job_is_buried_and_the_run_is_finished_without_it(
     assert calls == 2
 
     # The next run tries it again: its tombstone is gone before Snakemake starts.
-    def looks(words: list[str]) -> int:
+    def looks(words: list[str], keep: Sequence[int]) -> int:
         assert not list(output.rglob(layout.TOMBSTONE))
         return 0
 
