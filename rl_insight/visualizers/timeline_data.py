@@ -45,6 +45,8 @@ def load(folder: Path) -> Timeline:
     capture_of = dict(
         zip(captures.strings("lane_id"), captures.optional("step_index"), strict=True)
     )
+    step_sources = zip(captures.strings("lane_id"), captures.strings("step_source"), strict=True)
+    inferred = {lane_id for lane_id, source in step_sources if source == "inferred"}
     content = Spans(
         lane=lane,
         name=name,
@@ -55,6 +57,7 @@ def load(folder: Path) -> Timeline:
         duration_ns=spans.integers("duration_ns", 0),
         truncated=spans.flags("truncated"),
         step=spans.optional("step"),
+        step_inferred=np.array([lane_id in inferred for lane_id in lane_ids], dtype=bool),
         capture=[capture_of.get(lane_id) for lane_id in lane_ids],
         mini_batch=spans.optional("mini_batch"),
         micro_batch=spans.optional("micro_batch"),
@@ -71,7 +74,7 @@ def load(folder: Path) -> Timeline:
 
 
 _SOURCES = ("source_id", "path", "parser", "status", "detail", "problems")
-_LANES = ("lane_id", "pid", "device", "global_rank", "step_index", "clock")
+_LANES = ("lane_id", "pid", "device", "global_rank", "step_index", "step_source", "clock")
 _SPANS = (
     *("span_id", "parent_id", "lane_id", "source_id", "role", "rank_id", "replica", "step"),
     *("host", "name", "kind", "depth", "mini_batch", "micro_batch"),

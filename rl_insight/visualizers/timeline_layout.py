@@ -203,27 +203,11 @@ def _tones(names: list[str], spans: Spans) -> tuple[int, ...]:
 
 
 def _step_marks(spans: Spans) -> tuple[StepMark, ...]:
-    """Where steps begin, in order of time.
-
-    Rollout engines do not know the step. Their spans, when they lie between the last span of one
-    step and the first of the next, are taken to open the next: that is how a step runs. Where they
-    overlap with a step, as in asynchronous training, nothing is assumed.
-    """
+    """Where steps begin, in order of time."""
     first: dict[int, int] = {}
-    last = 0
-    strangers: list[tuple[int, int]] = []
-    stages = np.flatnonzero(spans.depth == 0)
-    for position in stages[np.argsort(spans.start_ns[stages], kind="stable")].tolist():
-        start = int(spans.start_ns[position])
-        end = start + int(spans.duration_ns[position])
-        step = spans.step[position]
-        if step is None:
-            strangers.append((start, end))
-            continue
-        if step not in first:
-            opening = [begin for begin, finish in strangers if begin >= last and finish <= start]
-            first[step] = min(opening, default=start)
-            strangers.clear()
-        last = max(last, end)
+    for position in np.flatnonzero(spans.depth == 0).tolist():
+        step, start = spans.step[position], int(spans.start_ns[position])
+        if step is not None:
+            first[step] = min(first.get(step, start), start)
     marks = [StepMark(step, start) for step, start in first.items()]
     return tuple(sorted(marks, key=lambda mark: (mark.start_ns, mark.step)))

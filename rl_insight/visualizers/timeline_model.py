@@ -59,7 +59,8 @@ class Spans:
     `lane` indexes `Timeline.lanes`; `name` and `stage` index `Timeline.names`, `stage` being the
     name of the stage that the span lies in (its own, for a stage). `root` is the position of that
     stage's span; a range that lies in none is its own root. `depth` is 0 for roots. `start_ns`
-    counts from the origin. `capture` is the order of the capture among those of its role and rank.
+    counts from the origin. `step_inferred` holds where the step follows from that of others.
+    `capture` is the order of the capture among those of its role and rank.
     """
 
     lane: np.ndarray
@@ -71,6 +72,7 @@ class Spans:
     duration_ns: np.ndarray
     truncated: np.ndarray
     step: list[int | None]
+    step_inferred: np.ndarray
     capture: list[int | None]
     mini_batch: list[int | None]
     micro_batch: list[int | None]

@@ -105,6 +105,7 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
             "capture": [spans.capture[position] for position in order],
             "mini_batch": [spans.mini_batch[position] for position in order],
             "micro_batch": [spans.micro_batch[position] for position in order],
+            "inferred": [place for place, at in enumerate(order) if spans.step_inferred[at]],
             "truncated": [place for place, at in enumerate(order) if spans.truncated[at]],
         },
         "breakdown": {

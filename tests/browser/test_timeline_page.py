@@ -150,6 +150,27 @@ def test_a_rank_counted_inside_its_replica_is_said_and_shown_globally(open_page:
     assert "Global rank" not in opened.tip()
 
 
+def test_a_step_that_was_inferred_says_so(open_page: Open) -> None:
+    made = Tables()
+    made.lane("roll", step=2, step_source="inferred")
+    made.lane("up", step=2, step_source="name")
+    where = {"role": "agent_loop_rollout", "replica": 1, "rank_id": 0, "step": 2}
+    stage = made.span("roll", 0, 4_000, **where)
+    made.span("roll", 0, 4_000, kind="range", depth=1, name="micro_batch", micro_batch=7,
+              parent_id=stage, **where)  # fmt: skip
+    made.span("up", 5_000, 4_000, role="actor_update", rank_id=0, step=2)
+    opened = open_page(made)
+
+    opened.point("agent_loop_rollout_replica_1 - Rank 0", 2.0)
+    assert "Step\t2 (inferred)" in opened.tip()
+    opened.point("actor_update - Rank 0", 6.0)
+    assert "Step\t2\n" in opened.tip()
+    opened.press("Hover: All Ranks")
+    opened.point("agent_loop_rollout_replica_1 - Rank 0", 2.0)
+    assert "step 2 (inferred) · 1 lane" in opened.tip()
+    assert opened.tip().count("inferred") == 1
+
+
 def test_the_pointer_finds_a_range_inside_its_stage(open_page: Open) -> None:
     opened = open_page(three_lanes())
 

@@ -29,6 +29,7 @@ def test_spans_come_line_by_line_in_time_order(tmp_path: Path) -> None:
     assert spans["start"] == [0, 50 * MS, 5 * MS]
     assert spans["duration"] == [20 * MS, 10 * MS, 1 * MS]
     assert spans["step"] == [1, 2, None]
+    assert spans["inferred"] == []
     assert spans["capture"] == [4, 4, 4]
     assert spans["truncated"] == [1]
     assert given["lines"] == [[0, 0, 0, 2, 0.1, 0.9], [1, 0, 2, 3, 0.1, 0.9]]

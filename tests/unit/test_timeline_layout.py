@@ -116,6 +116,7 @@ def spans_of(intervals: list[tuple[int, int, int, int]]) -> Spans:
         duration_ns=duration,
         truncated=zeros.astype(bool),
         step=nothing,
+        step_inferred=zeros.astype(bool),
         capture=nothing,
         mini_batch=nothing,
         micro_batch=nothing,
@@ -182,22 +183,6 @@ def test_steps_begin_with_their_first_stage(tmp_path: Path) -> None:
     _, layout = arranged(made, tmp_path)
 
     assert [(mark.step, mark.start_ns) for mark in layout.steps] == [(6, 0), (7, 250 * MS)]
-
-
-@pytest.mark.parametrize(("rollout_ends", "begins"), [(290, 210), (310, 300)])
-def test_a_rollout_between_two_steps_opens_the_next_unless_it_overlaps_with_it(
-    rollout_ends: float, begins: float, tmp_path: Path
-) -> None:
-    made = Tables()
-    made.lane("a")
-    made.span("a", 100, 100, role="actor_update", rank_id=0, step=1)
-    made.span("a", 210, rollout_ends - 210, role="agent_loop_rollout", rank_id=0)
-    made.span("a", 300, 50, role="actor_update", rank_id=0, step=2)
-    made.span("a", 0, 90, role="agent_loop_rollout", rank_id=0)
-
-    _, layout = arranged(made, tmp_path)
-
-    assert [mark.start_ns for mark in layout.steps] == [0, begins * MS]
 
 
 def test_a_stage_has_the_same_colour_in_every_picture() -> None:

@@ -53,7 +53,7 @@
   function place(model, at) {
     const { step, capture, mini_batch: mini, micro_batch: micro } = model.spans;
     const words = [];
-    if (step[at] !== null) words.push(`step ${step[at]}`);
+    if (step[at] !== null) words.push(`step ${step[at]}${model.inferred.has(at) ? " (inferred)" : ""}`);
     else if (capture[at] !== null) words.push(`capture ${capture[at] + 1}`);
     if (mini[at] !== null) words.push(`mini-batch ${mini[at]}`);
     if (micro[at] !== null) words.push(`micro-batch ${micro[at]}`);
@@ -136,7 +136,7 @@
   /** A range's name and its batch; a range that is called after its batch says it once. */
   function rangeWords(model, at) {
     const name = nameOf(model, at);
-    const batch = place(model, at).replace(/^(step|capture) -?\d+(, )?/, "");
+    const batch = place(model, at).replace(/^(step|capture) -?\d+( \(inferred\))?(, )?/, "");
     if (!batch) return name;
     return /^(mini|micro)[ _-]?batch$/i.test(name) ? batch : `${name}, ${batch}`;
   }

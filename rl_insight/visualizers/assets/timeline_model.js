@@ -15,6 +15,7 @@ const RLTimeline = {};
       lines[lane].push({ lane, level, first, last, top, bottom });
     }
     const truncated = new Set(data.spans.truncated);
+    const inferred = new Set(data.spans.inferred);
     const stagesOf = lines.map((own) => {
       const found = new Set();
       for (const line of own) {
@@ -22,7 +23,7 @@ const RLTimeline = {};
       }
       return found;
     });
-    return { ...data, start, end, lines, truncated, stagesOf };
+    return { ...data, start, end, lines, truncated, inferred, stagesOf };
   }
 
   /** How long a span is, in nanoseconds. */
