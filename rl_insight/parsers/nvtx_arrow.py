@@ -148,9 +148,11 @@ def _named(table: str, batch: _Columns) -> Iterator[Fact]:
     if table == rows.CAPTURE:
         variable = pc.match_substring_regex(name, environment.VARIABLE_ROW)
         assigned = pc.match_substring_regex(value, environment.ASSIGNMENT, ignore_case=True)
-        allowed = pc.or_(allowed, pc.and_(variable, assigned))
-        allowed = pc.or_(allowed, pc.match_substring_regex(name, environment.PID_ROW))
-    chosen = batch.where(pc.fill_null(allowed, False))
+        process = pc.match_substring_regex(name, environment.PID_ROW)
+        for more in (pc.and_kleene(variable, assigned), process):
+            allowed = pc.or_kleene(allowed, more)
+    # A row without a name or a value is dropped by the filter: `fill_null` would import pandas.
+    chosen = batch.where(allowed)
     for one, said in zip(chosen.texts("name"), chosen.texts("value"), strict=True):
         yield from environment.facts_in(table, one, said)
 

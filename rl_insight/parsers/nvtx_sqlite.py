@@ -1,7 +1,7 @@
 """Rows of an nsys export as an SQLite database (`nsys export --type sqlite`)."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +13,11 @@ from rl_insight.problems import Problems
 from rl_insight.readers.sqlite import chunks, columns, database, quoted
 
 _LONGEST_VALUE: Final = 300
+_USES: Final = (
+    (rows.RANGES, "textId"),
+    (rows.KERNEL, "demangledName"),
+    (rows.KERNEL, "shortName"),
+)
 
 
 class SqliteRows:
@@ -40,47 +45,44 @@ class SqliteRows:
             if not present:
                 raise ReadError("this database is no export of nsys: it has none of its tables")
             for table in rows.TABLES:
-                if table in present:
+                for query in self._queries(table, present):
                     try:
-                        yield from self._table(connection, table, present)
+                        for chunk in chunks(connection, query):
+                            self.rows_seen += len(chunk)
+                            yield from _batches(table, chunk)
                     except sqlite3.DatabaseError as error:
                         example = f"{table}: {error}"
                         self._problems.add("table_damaged", "warning", example=example)
 
-    def _table(
-        self, connection: sqlite3.Connection, table: str, present: dict[str, tuple[str, ...]]
-    ) -> Iterator[Batch]:
-        names = present[table]
+    def _queries(self, table: str, present: Mapping[str, Sequence[str]]) -> Iterator[str]:
+        """What is asked for of `table`: rows that nobody needs never leave the database."""
+        names = present.get(table, ())
         missing = [name for name in rows.NEEDED.get(table, ()) if name not in names]
+        if not names:
+            return
         if missing:
             example = f"{table} has no column {missing[0]}"
             self._problems.add("column_missing", "warning", len(missing), example=example)
             return
         # A column that this version of nsys does not write is null.
         wanted = [quoted(name) if name in names else "NULL" for name in rows.COLUMNS[table]]
-        query = f"SELECT {', '.join(wanted)} FROM {quoted(table)}{_condition(table, present)}"
-        for chunk in chunks(connection, query):
-            self.rows_seen += len(chunk)
-            yield from _batches(table, chunk)
+        for condition in _conditions(table, present):
+            yield f"SELECT {', '.join(wanted)} FROM {quoted(table)}{condition}"
 
 
-def _condition(table: str, present: dict[str, tuple[str, ...]]) -> str:
-    """What is asked for of `table`: rows that nobody needs never leave the database."""
+def _conditions(table: str, present: Mapping[str, Sequence[str]]) -> Iterator[str]:
     if table == rows.RANGES:
         kinds = ", ".join(map(str, (*rows.RANGE_KINDS, rows.DOMAIN_KIND)))
-        return f' WHERE "eventType" IN ({kinds})'
-    if table == rows.STRINGS:
-        uses = [(rows.RANGES, "textId")]
-        uses += [(rows.KERNEL, name) for name in ("demangledName", "shortName")]
-        used = [
-            f"SELECT {quoted(name)} FROM {quoted(owner)}"
-            for owner, name in uses
-            if name in present.get(owner, ())
-        ]
-        return f' WHERE "id" IN ({" UNION ".join(used)})' if used else " WHERE 0"
-    if table in (rows.CAPTURE, rows.SYSTEM, rows.EXPORT):
-        return f" WHERE {_named(table)} AND length(value) < {_LONGEST_VALUE}"
-    return ""
+        yield f' WHERE "eventType" IN ({kinds})'
+    elif table == rows.STRINGS:
+        # One after the other: a table that breaks off must not cost the names of another.
+        for owner, name in _USES:
+            if name in present.get(owner, ()):
+                yield f' WHERE "id" IN (SELECT {quoted(name)} FROM {quoted(owner)})'
+    elif table in (rows.CAPTURE, rows.SYSTEM, rows.EXPORT):
+        yield f" WHERE {_named(table)} AND length(value) < {_LONGEST_VALUE}"
+    else:
+        yield ""
 
 
 def _named(table: str) -> str:

@@ -1,0 +1,147 @@
+"""Captures of nsys hold whole environments: nothing but ranks and a host name is ever read."""
+
+import logging
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rl_insight.errors import ReadError
+from rl_insight.parsers import nvtx_environment as environment
+from rl_insight.parsers import nvtx_json
+from rl_insight.parsers.nvtx_rows import CAPTURE, EXPORT, SYSTEM, Fact, Strings
+from rl_insight.parsers.nvtx_sqlite import SqliteRows
+from rl_insight.pipeline.parse import write_folder as write_tables
+from rl_insight.problems import Problems
+from tests.nvtx_exports import (
+    Row,
+    capture_fact,
+    details,
+    kernel,
+    string,
+    string_range,
+    system_fact,
+    text_range,
+    variable,
+)
+from tests.unit.test_nvtx_parser import FORMS, Form, form, lane, parse_as
+
+__all__ = ["form"]
+
+SECRET = "canary-must-not-leak"
+
+PLANTED: list[Row] = [
+    variable("HF_TOKEN", f'"{SECRET}"'),
+    variable("RANK_TOKEN", SECRET),
+    variable("RANK", f'"{SECRET}"'),
+    variable("RANK", f"5 {SECRET}"),
+    variable("WANDB_API_KEY", SECRET, process=1),
+    capture_fact("PROCESS_0:ARGUMENT_1", f"--token={SECRET}"),
+    capture_fact("PROCESS_0:PID", SECRET),
+    capture_fact("PROCESS_0:WORKING_DIR", f"/home/{SECRET}"),
+    capture_fact(SECRET, SECRET),
+    system_fact("DeviceEnvironment", f"PATH=/bin;API_TOKEN={SECRET}"),
+    system_fact("Hostname", f"PASSWORD IS {SECRET}"),
+    {"table": "META_DATA_EXPORT", "name": "EXPORT_USER", "value": SECRET},
+    {"table": "PROCESSES", "globalPid": 1, "pid": 1, "name": SECRET},
+    {"table": "DIAGNOSTIC_EVENT", "text": SECRET},
+    string(77, SECRET),
+]
+ROWS: list[Row] = [
+    details(),
+    string(1, "update_actor"),
+    string_range(10, 50, 1),
+    string(2, "gemm"),
+    kernel(20, 30, 2),
+    variable("RANK", '"2"'),
+    variable("WORLD_SIZE", '"4"'),
+    system_fact("Hostname", "node-1"),
+]
+
+
+def test_planted_secrets_reach_no_table_and_no_log(
+    tmp_path: Path, form: Form, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    parsed = parse_as(form, tmp_path, *PLANTED, *ROWS)
+    one = lane(parsed)
+    assert (one["rank_id"], one["world_size"], one["host"]) == (2, 4, "node-1")
+    assert SECRET not in repr(parsed)
+    assert SECRET not in caplog.text
+    write_tables(tmp_path / "tables", parsed.tables)
+    for name, table in parsed.tables.items():
+        assert SECRET not in repr(table.to_pylist()), name
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20, 60, 100])
+def test_secrets_in_damaged_lines_are_not_quoted(tmp_path: Path, cut: int) -> None:
+    name = FORMS["jsonlines"](tmp_path, [*ROWS, *PLANTED])
+    path = tmp_path / name
+    # GIVEN every line damaged at some place
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join(line[:-cut] + b"\x01" + line[-cut:] for line in lines))
+    try:
+        parsed = parse_as(lambda root, rows: name, tmp_path)
+    except ReadError as error:
+        assert SECRET not in str(error)
+    else:
+        assert SECRET not in repr(parsed.problems._by_code)
+        assert SECRET not in str(parsed.detail)
+
+
+def test_a_value_is_not_decoded_before_its_name_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # GIVEN a decoder that remembers what it was asked for
+    asked: list[bytes] = []
+    real = nvtx_json._TEXT
+
+    class Watched:
+        def decode(self, raw: msgspec.Raw) -> object:
+            asked.append(bytes(raw))
+            return real.decode(raw)
+
+    monkeypatch.setattr(nvtx_json, "_TEXT", Watched())
+    # WHEN the secrets are passed by
+    parse_as(FORMS["jsonlines"], tmp_path, *PLANTED, *ROWS)
+    # THEN only what may be read was decoded
+    assert asked == [rb'"RANK=\"2\""', rb'"WORLD_SIZE=\"4\""', b'"node-1"']
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "value", "expected"),
+    [
+        (CAPTURE, "PROCESS_0:ENVIRONMENT_VARIABLE", 'RANK="3"', [Fact("RANK", 3, 0)]),
+        (CAPTURE, "PROCESS_12:ENVIRONMENT_VARIABLE", "rank=3", [Fact("RANK", 3, 12)]),
+        (CAPTURE, "PROCESS_0:ENVIRONMENT_VARIABLE", 'LOCAL_RANK="0"', [Fact("LOCAL_RANK", 0, 0)]),
+        (CAPTURE, "PROCESS_0:ENVIRONMENT_VARIABLE", "RANK=3;TOKEN=x", []),
+        (CAPTURE, "PROCESS_0:ENVIRONMENT_VARIABLE", "XRANK=3", []),
+        (CAPTURE, "PROCESS_0:ENVIRONMENT_VARIABLE", "RANK=٣", []),
+        (CAPTURE, "ENVIRONMENT_VARIABLE", "RANK=3", []),
+        (CAPTURE, "PROCESS_0:PID", "4711", [Fact("PID", 4711, 0)]),
+        (CAPTURE, "PROCESS_0:PID", "0", []),
+        (CAPTURE, "DEVICE_DISPLAY_NAME", "node", [Fact("DEVICE_DISPLAY_NAME", "node")]),
+        (CAPTURE, "DEVICE_DISPLAY_NAME", "Local (CLI)", []),
+        (SYSTEM, "Hostname", "node", [Fact("Hostname", "node")]),
+        (SYSTEM, "PROCESS_0:ENVIRONMENT_VARIABLE", "RANK=3", []),
+        (SYSTEM, "DeviceEnvironment", "RANK=3", []),
+        (EXPORT, "EXPORT_SCHEMA_VERSION", "3.25.0", [Fact("EXPORT_SCHEMA_VERSION", "3.25.0")]),
+        (EXPORT, "EXPORT_USER", "me", []),
+        (CAPTURE, None, "RANK=3", []),
+        (CAPTURE, "PROCESS_0:ENVIRONMENT_VARIABLE", None, []),
+    ],
+)
+def test_only_named_values_are_taken(
+    table: str, name: object, value: object, expected: list[Fact]
+) -> None:
+    assert list(environment.facts_in(table, name, value)) == expected
+    raw = msgspec.json.encode(value)
+    assert environment.may_pass(table, name, raw) or not expected
+
+
+def test_strings_that_nothing_refers_to_never_leave_the_database(tmp_path: Path) -> None:
+    name = FORMS["sqlite"](tmp_path, [*PLANTED, *ROWS, text_range(1, 2, "x")])
+    batches = list(SqliteRows(tmp_path / name, Problems()))
+    values = [value for one in batches if isinstance(one, Strings) for value in one.values]
+    assert sorted(set(values)) == ["gemm", "update_actor"]
+    assert SECRET not in repr([one for one in batches if isinstance(one, Fact)])
