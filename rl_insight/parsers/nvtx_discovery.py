@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from rl_insight.data.names import facts
-from rl_insight.data.tree import File, Tree
+from rl_insight.data.tree import File, Tree, scan
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Found
 from rl_insight.parsers.nvtx_kinds import RAW, UNFINISHED, are_messages, are_rows, unpacked
@@ -25,7 +25,7 @@ _HEAD: Final = 65_536
 _DATABASES: Final = (".sqlite", ".sqlite3", ".db", ".db3")
 _LINES: Final = (".jsonl", ".jsonlines", ".ndjson", ".json")
 _LINES_ALSO_PACKED: Final = (*_LINES, *(f"{suffix}.gz" for suffix in _LINES))
-_FOLDER_FILES: Final = {".parquet": "_pqtdir", ".arrow": "_arwdir"}
+_FOLDER_FILES: Final = (".parquet", ".arrow")
 # Forms that nsys writes and that are not read.
 _OTHER_FORMS: Final = (".h5", ".hdf", ".arrows")
 _FOLDER_SUFFIXES: Final = re.compile(r"[_.](pqtdir|arwdir|parquetdir|arrowdir|parquet|arrow)\Z")
@@ -59,6 +59,39 @@ class _Candidate:
 
 def claims(tree: Tree) -> Iterator[Found]:
     """Every capture in `tree` in its best form; with `skip` its other forms."""
+    for best, *others in _captures(tree):
+        yield Found(best.path, best.files)
+        name = PurePosixPath(best.path).name
+        why = f"the same capture was exported as {name}, which is read"
+        for other in others:
+            # A folder may hold both Parquet and Arrow files.
+            if other.path != best.path:
+                yield Found(other.path, other.files, why)
+
+
+def reports(tree: Tree) -> Iterator[tuple[str, str | None]]:
+    """Every report in `tree`, and the export of it that can be read, None where there is none."""
+    for forms in _captures(tree):
+        best = forms[0]
+        exported = best.path if best.form < Form.DAMAGED else None
+        yield from ((one.path, exported) for one in forms if one.form is Form.RAW)
+
+
+def is_export(path: Path) -> bool:
+    """Whether the file at `path` is an export that can be read."""
+    tree = scan(path)
+    return any(forms[0].form < Form.DAMAGED for forms in _captures(tree))
+
+
+def unfinished(tree: Tree) -> Iterator[str]:
+    """Every recording in `tree` of which no report was ever made."""
+    for forms in _captures(tree):
+        if forms[0].form is Form.UNFINISHED:
+            yield forms[0].path
+
+
+def _captures(tree: Tree) -> Iterator[list[_Candidate]]:
+    """The forms of each capture in `tree`, the best first, in order of folder and name."""
     captures: dict[tuple[str, str], list[_Candidate]] = defaultdict(list)
     inside = set()
     for folder, files in _folders(tree).items():
@@ -75,13 +108,7 @@ def claims(tree: Tree) -> Iterator[Found]:
             place = PurePosixPath(file.path).parent
             captures[str(place), stem].append(_Candidate(form, file.path, (file.path,)))
     for key in sorted(captures):
-        best, *others = sorted(captures[key], key=lambda one: (one.form, one.path))
-        yield Found(best.path, best.files)
-        name = PurePosixPath(best.path).name
-        for other in others:
-            why = f"the same capture was exported as {name}, which is read"
-            if other.path != best.path:
-                yield Found(other.path, other.files, why)
+        yield sorted(captures[key], key=lambda one: (one.form, one.path))
 
 
 def _folders(tree: Tree) -> dict[str, dict[str, list[str]]]:

@@ -73,13 +73,16 @@ def are_messages(text: bytes) -> bool:
 
 def export_command(path: str) -> str:
     """The command that exports the report at `path`, which may have any suffix of nsys."""
+    return shlex.join(export_words(path))
+
+
+def export_words(path: str) -> list[str]:
+    """The same as a list of arguments."""
     place = PurePosixPath(path)
     stem = place.name
-    for suffix in (*RAW, UNFINISHED, ".json", ".h5", ".txt", ".arrows"):
+    for suffix in (*RAW, UNFINISHED, ".json", ".h5", ".hdf", ".arrows"):
         stem = stem.removesuffix(suffix)
     report = place.with_name(place.name if place.name.endswith(RAW) else f"{stem}{RAW[0]}")
     target = place.with_name(f"{stem}.sqlite")
-    return (
-        "nsys export --type sqlite --force-overwrite=true "
-        f"-o {shlex.quote(str(target))} {shlex.quote(str(report))}"
-    )
+    words = ["nsys", "export", "--type", "sqlite", "--force-overwrite=true"]
+    return [*words, "-o", str(target), str(report)]

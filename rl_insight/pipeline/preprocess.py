@@ -14,15 +14,17 @@ from rl_insight.data.tree import Tree, scan
 from rl_insight.errors import InputError, UsageError
 from rl_insight.pipeline.preprocess_ascend import ASCEND
 from rl_insight.pipeline.preprocess_kinds import RawCapture, RawKind
+from rl_insight.pipeline.preprocess_nsys import NSYS
 from rl_insight.pipeline.terminal import count, duration, printable
 
-KINDS: tuple[RawKind, ...] = (ASCEND,)
+KINDS: tuple[RawKind, ...] = (ASCEND, NSYS)
 
 HELP = """\
 usage: rl-insight preprocess FOLDER [--jobs N] [--python FILE] [-n]
 
 Exports the raw captures below FOLDER, so that they can be read: Ascend captures that were never
-analysed, by torch_npu. Results are written into the captures; what can be read already stays.
+analysed, by torch_npu, and reports of NVIDIA Nsight Systems, by nsys. Results are written into or
+beside the captures; what can be read already stays.
 
   --jobs N         How many at a time. Default: half of the processors.
   --python FILE    The interpreter in which torch_npu is installed. Default: this one.
