@@ -138,6 +138,7 @@ def _not_analysed(source: Source) -> str:
     if (folder / OUTPUT).is_dir():
         what = f"not analysed: its {OUTPUT} holds no result"
     return (
-        f"{what}. Where torch_npu is installed, run `rl-insight preprocess {folder}`, or in Python "
+        f"{what}. Where torch_npu is installed, run `rl-insight preprocess {source.root}`, which "
+        "analyses all such captures, or in Python for this one "
         f"`from torch_npu.profiler.profiler import analyse; analyse({str(folder)!r})`"
     )

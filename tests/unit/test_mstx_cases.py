@@ -261,9 +261,9 @@ def test_50_captures_that_were_never_analysed_say_what_to_do_and_the_rest_is_dra
         (interrupted, "not analysed: its ASCEND_PROFILER_OUTPUT holds no result"),
     ):
         assert found[folder.relative_to(run).as_posix()][1] == (
-            f"{what}. Where torch_npu is installed, run `rl-insight preprocess {folder}`, or in "
-            "Python `from torch_npu.profiler.profiler import analyse; "
-            f"analyse('{folder}')`"
+            f"{what}. Where torch_npu is installed, run `rl-insight preprocess {run}`, which "
+            "analyses all such captures, or in Python for this one "
+            f"`from torch_npu.profiler.profiler import analyse; analyse('{folder}')`"
         )
 
 

@@ -117,11 +117,9 @@ def test_a_trace_and_its_gzip_are_one(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_captures_that_is_called_like_one_is_none(tmp_path: Path) -> None:
-    paths = (f"all_ascend_pt/r{rank}_ascend_pt/{TRACE}" for rank in (0, 1))
-    assert list(claims(tmp_path, *paths)) == [
-        "all_ascend_pt/r0_ascend_pt",
-        "all_ascend_pt/r1_ascend_pt",
-    ]
+    folders = [f"all_ascend_pt/r{rank}_ascend_pt" for rank in (0, 1)]
+    paths = [f"{folder}/{TRACE}" for folder in folders]
+    assert list(claims(tmp_path, *paths, "all_ascend_pt/README")) == folders
 
 
 def test_other_files_are_not_claimed(tmp_path: Path) -> None:

@@ -340,7 +340,7 @@ def test_what_the_device_saw_of_a_stage_counts_only_where_the_host_recorded_noth
     # GIVEN the device's side of a range, which is no task although it stands among them
     args = {"Physic Stream Id": 2, "Task Id": 9}
     device = event("update_actor", HARDWARE_PID, 105, 80, args=args)
-    marker = event("micro_note", HARDWARE_PID, 0, 500, args=args)
+    marker = event("micro_note", HARDWARE_PID, 110, 50, args=args)
 
     alone = read(tmp_path / "1", [*BUSY, *HARDWARE, device, marker])
     both = read(tmp_path / "2", [*BUSY, *HARDWARE, device, mstx("update_actor", 90, 110)])

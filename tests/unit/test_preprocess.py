@@ -199,6 +199,16 @@ def test_the_capture_itself_may_be_the_folder(tmp_path: Path, torch_npu: None) -
     assert result(raw).is_file()
 
 
+def test_a_capture_behind_a_link_is_analysed_where_it_lies(tmp_path: Path, torch_npu: None) -> None:
+    # torch_npu refuses a path that is a link.
+    raw = capture(tmp_path / "elsewhere/a_ascend_pt")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/latest_ascend_pt").symlink_to(raw, target_is_directory=True)
+
+    assert main(["preprocess", str(tmp_path / "run")]) == 0
+    assert result(raw).is_file()
+
+
 def test_an_interpreter_that_is_none_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
