@@ -121,13 +121,20 @@ def nothing_to_draw(timeline: Timeline) -> str:
     if not timeline.sources:
         return "No spans to draw: no input file was found for this timeline."
     failed, empty = timeline.troubled("failed"), timeline.troubled("empty")
-    if failed == timeline.sources:
-        return f"No spans to draw: none of {count(failed, 'input file')} could be read."
+    # Whatever was left out on purpose could not have been drawn.
+    files = timeline.sources - timeline.troubled("skipped")
+    if failed and failed == files:
+        if files == 1:
+            return "No spans to draw: the only input file could not be read."
+        return f"No spans to draw: none of {count(files, 'input file')} could be read."
+    if empty and empty == files:
+        if files == 1:
+            return "No spans to draw: the only input file held no timed events."
+        return f"No spans to draw: none of {count(files, 'input file')} held timed events."
     if failed or empty:
-        return (
-            f"No spans to draw: of {count(timeline.sources, 'input file')}, "
-            f"{failed:,} could not be read and {empty:,} held no timed events."
-        )
+        parts = [f"{failed:,} could not be read"] if failed else []
+        parts += [f"{empty:,} held no timed events"] if empty else []
+        return f"No spans to draw: of {count(files, 'input file')}, {' and '.join(parts)}."
     return (
         f"No spans to draw: {count(timeline.sources, 'input file')} gave no stage or range. "
         "A filter on ranks, roles or steps may have left nothing."

@@ -365,6 +365,23 @@ def test_a_thousand_lanes_are_scrolled_through_and_stay_readable(open_page: Open
     assert "lanes 1–" in opened.page.locator("#shown").inner_text()
 
 
+def test_one_lane_on_screen_is_called_a_lane(open_page: Open) -> None:
+    made = Tables()
+    for rank in range(2):
+        for number in range(6):
+            made.lane(f"{rank}-{number}")
+            made.span(f"{rank}-{number}", number, 100, role="actor_update", rank_id=rank)
+    opened = open_page(made)
+
+    opened.page.locator("main").evaluate(
+        "one => { one.style.cssText = 'flex: none; min-height: 0; height: 160px'; }"
+    )
+    opened.page.wait_for_timeout(300)
+    opened.settle()
+
+    assert opened.page.locator("#shown").inner_text() == "lane 1 of 2: scroll for more"
+
+
 def test_few_marks_are_drawn_of_many_spans(open_page: Open) -> None:
     opened = open_page(timeline_tables.many(20_000, 64))
 

@@ -181,6 +181,18 @@ def test_what_was_left_out_on_purpose_is_said_calmly(tmp_path: Path) -> None:
     [
         ([], "No spans to draw: no input file was found for this timeline."),
         (["failed"] * 2, "No spans to draw: none of 2 input files could be read."),
+        (["failed", "skipped"], "No spans to draw: the only input file could not be read."),
+        (["empty"], "No spans to draw: the only input file held no timed events."),
+        (["empty"] * 2, "No spans to draw: none of 2 input files held timed events."),
+        (
+            ["ok", "failed"],
+            "No spans to draw: of 2 input files, 1 could not be read.",
+        ),
+        (
+            ["skipped"] * 2,
+            "No spans to draw: 2 input files gave no stage or range. "
+            "A filter on ranks, roles or steps may have left nothing.",
+        ),
         (
             ["failed", "empty", "empty"],
             "No spans to draw: of 3 input files, 1 could not be read and 2 held no timed events.",

@@ -114,8 +114,9 @@
     placeSlider();
     const lanes = arrangement.rows.length;
     const first = arrangement.rows.indexOf(rows[0]) + 1;
+    const which = rows.length === 1 ? `lane ${first}` : `lanes ${first}–${first + rows.length - 1}`;
     byId("shown").textContent = rows.length < lanes
-      ? `lanes ${first}–${first + rows.length - 1} of ${lanes.toLocaleString("en")}: scroll for more`
+      ? `${which} of ${lanes.toLocaleString("en")}: scroll for more`
       : "";
     return Plotly.react(plot, figure.data, figure.layout, CONFIG);
   }
