@@ -20,6 +20,8 @@ _SWITCHES = {
     "-n": "dry_run",
     "--dry-run": "dry_run",
     "--unlock": "unlock",
+}
+_ACTIONS: dict[str, Literal["help", "version"]] = {
     "-h": "help",
     "--help": "help",
     "--version": "version",
@@ -80,12 +82,12 @@ def parse(argv: Sequence[str]) -> Arguments:
 
 def _flag(word: str, words: Iterator[str], result: Arguments) -> None:
     name, equals, value = word.partition("=")
-    if name in _SWITCHES:
+    if name in _SWITCHES or name in _ACTIONS:
         if equals:
             raise UsageError(f"{name} takes no value")
-        if name in ("-h", "--help", "--version"):
+        if name in _ACTIONS:
             # Asking for help wins over everything else, whatever order they stand in.
-            result.action = "help" if name != "--version" else "version"
+            result.action = _ACTIONS[name]
         else:
             setattr(result, _SWITCHES[name], True)
     elif name in RUN_FLAGS:
@@ -145,7 +147,7 @@ def _unknown_flag(name: str, value: str) -> str:
 
 
 def _known_flags() -> list[str]:
-    return [*_KEY_FLAGS, *RUN_FLAGS, *_SWITCHES]
+    return [*_KEY_FLAGS, *RUN_FLAGS, *_SWITCHES, *_ACTIONS]
 
 
 def _unexpected(word: str) -> str:

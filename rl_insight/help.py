@@ -10,14 +10,13 @@ _INTRODUCTION = """\
 usage: rl-insight --input-path FOLDER [--flag VALUE | key=value]... [-- SNAKEMAKE OPTIONS]
 
 Shows what a reinforcement-learning run did: a timeline of every stage on every rank,
-and a heatmap of MoE expert load, from what the profilers left in a folder. What was
-read once is kept, and a second run reads only what is new.
+from what the profilers left in a folder. What was read once is kept, and a second run
+reads only what is new.
 
 Examples:
   rl-insight --input-path ./profile --profiler-type torch
   rl-insight --input-path ./profile --profiler-type torch --vis-type html,png --rank-list 0-7
   rl-insight input.path=./profile timeline.parser.type=torch timeline.parser.step=3
-  rl-insight --input-path ./dump preset=heatmap heatmap.visualizer.dpi=300
   rl-insight config_path=my.yaml output.path=report
   rl-insight --input-path ./profile --profiler-type torch --profile slurm -- --jobs 100
 
@@ -60,7 +59,7 @@ _TITLES = {
     "output": "Output",
     "preset": "What is drawn",
     "timeline": "Timeline",
-    "heatmap": "Heatmap of expert load",
+    "heatmap": "Heatmap of expert load (not in this version yet)",
     "parse": "Reading",
     "run": "Ending",
     "pipeline": "Compatibility",

@@ -6,7 +6,7 @@ from rl_insight.schema import CATEGORIES
 
 COMPUTING, COMMUNICATION, MEMORY = range(len(CATEGORIES))
 
-# FORMATS 2.5; the names of NCCL (both generations), RCCL, HCCL, NVSHMEM and vLLM's own all-reduce.
+# The names of NCCL (both generations), RCCL, HCCL, NVSHMEM and vLLM's own all-reduce.
 _COMMUNICATION = re.compile(
     r"^(nccl|rccl|hccl)|ncclKernel|nvshmem|cross_device_reduce", re.IGNORECASE
 )

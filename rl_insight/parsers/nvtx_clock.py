@@ -81,7 +81,7 @@ class Wall(NamedTuple):
 
 
 def wall(clock: Clock, absolute: bool, problems: Problems) -> Wall:
-    """The wall clock by FORMATS 4.4.
+    """The wall clock of a capture, the best that its tables tell (docs/data.md, Nsight Systems).
 
     utcEpochNs is the Unix time when the host's clock showed systemClockNs, or in exports of older
     versions, which lack that, when the capture began. Without either the host's own clock is all

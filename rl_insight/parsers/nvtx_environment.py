@@ -20,7 +20,7 @@ RANK_NAMES: Final = (
     "SLURM_PROCID",
     "LOCAL_RANK",
 )
-"""What tells a process's rank, the best first (DESIGN 6); LOCAL_RANK counts inside one node."""
+"""What tells a process's rank, the best first (docs/data.md); LOCAL_RANK counts inside one node."""
 
 WORLD_SIZE: Final = "WORLD_SIZE"
 VARIABLES: Final = (*RANK_NAMES, WORLD_SIZE)

@@ -39,10 +39,6 @@ class OpNames:
         """The code of device time without a name."""
         return category
 
-    def is_united(self, code: int) -> bool:
-        """Whether `code` stands for time that has no name and is no operation."""
-        return code < len(CATEGORIES)
-
     def code(self, category: int, name: str) -> int:
         """The code of `name`; that of OTHER when there are too many names already."""
         known = self._codes.get((category, name))

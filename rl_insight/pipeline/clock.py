@@ -2,7 +2,7 @@
 
 Captures that know Unix time stay as they are, with one exception. nsys counts from the boot of its
 host and tells the Unix time beside it; where captures of one host and boot disagree by seconds
-about when that was, it is the session's time and not the capture's (FORMATS 4.4), and the median
+about when that was, it is the session's time and not the capture's, and the median
 holds for all of them.
 
 Captures that know only the time since boot are shifted, all of one host together: by what other

@@ -7,11 +7,7 @@ from dataclasses import dataclass, field
 _PHASES = (
     ("parse", "parsing"),
     ("merge", "merging"),
-    ("structure", "analysing"),
-    ("insight", "analysing"),
     ("timeline", "drawing"),
-    ("heatmap", "drawing"),
-    ("report", "drawing"),
 )
 
 # Rules that only gather others' outputs are no work.

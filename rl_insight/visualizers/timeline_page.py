@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup  # part of Jinja
 from plotly.offline import get_plotlyjs
 
 from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words

@@ -103,7 +103,7 @@ def slow(path: str) -> tuple[Events, int]:
 
 
 def classified(events: Events) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Device events with their class, from the text of FORMATS 2.5 and 2.6."""
+    """Device events with their class, by the rules that docs/data.md names."""
     for event in events:
         category, name = event.get("cat"), event["name"]
         if category in ("gpu_memcpy", "gpu_memset"):

@@ -1,4 +1,4 @@
-"""CASES part C: what Ascend captures look like in real life, each drawn as far as it can be.
+"""What Ascend captures look like in real life, each drawn as far as it can be.
 
 Every case is built from scratch and goes through discovery, parsing and merge; what is checked is
 what a person sees: the spans, the status and the sentence.

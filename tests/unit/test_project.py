@@ -1,5 +1,6 @@
 """The project's own files agree with each other."""
 
+import ast
 import tomllib
 from pathlib import Path
 
@@ -47,3 +48,42 @@ def test_every_column_of_every_table_is_documented() -> None:
     for name, schema in SCHEMAS.items():
         missing = [column for column in schema.names if f"`{column}`" not in sections[name]]
         assert not missing, f"docs/tables.md, {name}"
+
+
+# Each may import from itself and from what stands before it.
+LAYERS = (
+    ("errors", "files", "problems", "schema", "tables", "registry", "intervals", "breakdown"),
+    ("config", "config_docs", "config_file", "config_keys", "config_kinds", "config_model",
+     "config_values"),
+    ("data", "readers"),
+    ("parsers", "visualizers"),
+    ("pipeline",),
+    ("commandline", "help", "main"),
+)  # fmt: skip
+
+
+def test_imports_go_downwards_only() -> None:
+    level = {name: at for at, names in enumerate(LAYERS) for name in names}
+    package = CHECKOUT / "rl_insight"
+    for module in package.rglob("*.py"):
+        own = module.relative_to(package).parts[0].removesuffix(".py")
+        if own == "__init__":
+            continue
+        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+                if node.module == "rl_insight":
+                    names = [f"rl_insight.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                continue
+            for name in names:
+                parts = name.split(".")
+                if parts[0] != "rl_insight" or parts[1] == "__version__":
+                    continue
+                same = parts[1] == own
+                sideways = level[parts[1]] == level[own] and own in ("parsers", "visualizers")
+                assert same or (level[parts[1]] <= level[own] and not sideways), (
+                    f"{module.name} imports {name}"
+                )

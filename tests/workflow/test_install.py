@@ -21,7 +21,7 @@ def _environment(folder: Path) -> Path:
 
 
 def _run(words: list[str | Path], folder: Path) -> str:
-    # Nothing of this session's environment or checkout may help.
+    # Nothing of the caller's environment or checkout may help.
     clean = {key: os.environ[key] for key in os.environ if not key.startswith("PYTHON")}
     done = subprocess.run(
         words, cwd=folder, env=clean, capture_output=True, text=True, timeout=600, check=False

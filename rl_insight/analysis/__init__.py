@@ -1,1 +1,0 @@
-"""Tables to tables and findings."""
