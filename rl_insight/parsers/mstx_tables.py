@@ -75,8 +75,8 @@ def _lane(
         return {"lanes": tables.from_rows(LANES, [lane])}
     start, end = _session(capture.first_ns, capture.last_ns, capture.session, told)
     lane |= {
-        "capture_start_ns": start,
-        "capture_end_ns": end,
+        "capture_start_ns": capture.first_ns if start is None else start,
+        "capture_end_ns": capture.last_ns if end is None else end,
         "clock": "utc" if capture.first_ns > _ABSOLUTE_NS else "relative",
     }
     spans = _spans(capture, told, wanted, device.window((capture.first_ns, capture.last_ns)), end)
@@ -123,24 +123,26 @@ def _ranks(
     return mapped
 
 
-def _session(first: int, last: int, session: tuple[int, int] | None, told: Told) -> tuple[int, int]:
-    """From when to when the profiler ran: at least from the first to the last event."""
+def _session(
+    first: int, last: int, session: tuple[int, int] | None, told: Told
+) -> tuple[int | None, int | None]:
+    """From when to when the profiler says it ran; None where it does not, or cannot be right."""
     start, end = session or (told.started_ns, told.ended_ns)
-    if start is None or not first - _BELIEVED_NS <= start <= first:
-        start = first
-    if end is None or not last <= end <= last + _BELIEVED_NS:
-        end = last
+    if start is not None and not first - _BELIEVED_NS <= start <= first:
+        start = None
+    if end is not None and not last <= end <= last + _BELIEVED_NS:
+        end = None
     return start, end
 
 
 def _spans(
-    capture: MstxCapture, told: Told, wanted: Wanted, window: tuple[int, int], end: int
+    capture: MstxCapture, told: Told, wanted: Wanted, window: tuple[int, int], end: int | None
 ) -> list[Span]:
     role = told.role or wanted.path_role
     whole = Capture(
         first_ns=window[0],
         last_ns=window[1],
-        end_ns=end if end > window[1] else None,
+        end_ns=end,
         role=None if role is None else roles.canonical(role),
         cut_short=capture.cut_short,
     )

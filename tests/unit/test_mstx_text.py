@@ -379,6 +379,17 @@ def test_the_capture_goes_from_when_to_when_the_profiler_says(tmp_path: Path) ->
     assert lane["capture_start_ns"] - BASE_NS == 100_000
 
 
+def test_a_stage_is_cut_only_where_the_profiler_stopped_in_it(tmp_path: Path) -> None:
+    events = [*BUSY, mstx("compute_log_prob", 60, 40), mstx("update_actor", 110, 190)]
+    end = {"end_info": {"collectionTimeEnd": BASE_NS + 300_000}}
+
+    unknown = rows(read(tmp_path / "1", events), "spans")
+    stopped = rows(read(tmp_path / "2", events, told={**info(), **end}), "spans")
+
+    assert [span["truncated"] for span in unknown] == [False, False]
+    assert [span["truncated"] for span in stopped] == [False, True]
+
+
 def test_the_host_process_is_known_by_its_number(tmp_path: Path) -> None:
     assert one(read(tmp_path / "1"), "lanes")["pid"] == 3467369
     events = [*BUSY, *process(4711, "Python", "CPU")]
