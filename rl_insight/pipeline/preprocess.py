@@ -1,6 +1,7 @@
 """`rl-insight preprocess`: export raw captures, several at a time, each in a process of its own."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -32,6 +33,8 @@ beside the captures; what can be read already stays.
 
 Exit codes: 0 all can be read now, 1 some cannot, 2 nothing could be done.
 """
+
+_COUNT = re.compile(r"[1-9][0-9]{0,3}")
 
 # What a command printed is kept to tell why it failed; the end of it is enough.
 _KEPT_OUTPUT = 20_000
@@ -89,9 +92,11 @@ def parse(words: Sequence[str]) -> Order:
     if len(folders) != 1:
         raise UsageError("preprocess needs one folder: rl-insight preprocess FOLDER")
     jobs = values["--jobs"]
-    if not jobs.isdecimal() or not 1 <= int(jobs) <= 10_000:
+    if not _COUNT.fullmatch(jobs):
         raise UsageError(f"--jobs: {jobs!r} is no whole number from 1")
-    return Order(Path(folders[0]).expanduser(), int(jobs), values["--python"], dry_run)
+    # Path.expanduser raises for a user that does not exist; this leaves the text as it is.
+    folder = Path(os.path.expanduser(folders[0]))  # noqa: PTH111
+    return Order(folder, int(jobs), values["--python"], dry_run)
 
 
 def preprocess(order: Order, kinds: Iterable[RawKind], say: Callable[[str], None]) -> int:

@@ -253,3 +253,19 @@ def test_words_are_taken_apart() -> None:
 def test_help_is_given(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["preprocess", "--help"]) == 0
     assert capsys.readouterr().out.startswith("usage: rl-insight preprocess FOLDER")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["~nobody-of-that-name/x"], "there is no folder"),
+        ([".", "--jobs=" + "9" * 5_000], "--jobs"),
+        ([".", "--jobs=0"], "--jobs"),
+        ([".", "--jobs=٣"], "--jobs"),
+    ],
+)
+def test_a_mistake_of_the_user_is_one_sentence(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["preprocess", *words]) == 2
+    assert sentence in capsys.readouterr().err
