@@ -102,14 +102,15 @@ def _from_text(source: Source, path: str, told: Told, wanted: Wanted, problems: 
     read = mstx_text.read(source.root / path, told.role or wanted.path_role)
     capture = read.capture
     if not read.is_trace:
-        return Parsed("skipped", "JSON of another kind: it holds no trace events")
+        raise ReadError(f"{source.root / path} is JSON of another kind: it holds no trace events")
     tables = build(capture, told, wanted)
     damage = lost(read.losses, capture.events)
     problems.extend(read.losses)
     problems.extend(capture.problems)
     if not tables["spans"].num_rows:
         why = why_empty(read.losses, capture.events)
-        why = why if damage is None else f"{why}; {damage}"
+        if damage is not None:
+            why = f"{why}; {damage}" if capture.events else damage
         return Parsed("empty", why, capture.events, problems, tables)
     detail = damage
     if not any(device.is_analysed for device in capture.devices.values()):

@@ -32,7 +32,7 @@ class AscendDatabase:
         if table not in self._columns:
             try:
                 self._columns[table] = sqlite.columns(self._connection, table)
-            except sqlite3.Error as error:
+            except sqlite.DAMAGE as error:
                 self._columns[table] = ()
                 self._lose(table, error)
         known = self._columns[table]
@@ -42,7 +42,7 @@ class AscendDatabase:
         """The rows of `query`, which is about `table`, in chunks."""
         try:
             yield from sqlite.chunks(self._connection, query, values)
-        except sqlite3.Error as error:
+        except sqlite.DAMAGE as error:
             self._lose(table, error)
 
     def rows(self, table: str, query: str, values: Sequence[object] = ()) -> Rows:
@@ -74,6 +74,6 @@ class AscendDatabase:
         """A column as a whole number, or NULL where the table does not have it."""
         return f"CAST({table}.{column} AS INTEGER)" if self.has(table, column) else "NULL"
 
-    def _lose(self, table: str, error: sqlite3.Error) -> None:
+    def _lose(self, table: str, error: Exception) -> None:
         self.damage = self.damage or f"{table}: {error}"
         self._problems.add("table_unreadable", "warning", example=f"{table}: {error}")

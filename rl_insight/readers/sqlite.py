@@ -10,6 +10,10 @@ from rl_insight.errors import ReadError
 
 MAGIC = b"SQLite format 3\x00"
 
+# Python reads SQLite's own message as UTF-8, which quotes a damaged schema as it stands there.
+DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged database raises."""
+
 _CHUNK_ROWS = 65_536
 
 
@@ -25,7 +29,7 @@ def database(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with contextlib.closing(_open(path)) as connection:
             yield connection
-    except sqlite3.Error as error:
+    except DAMAGE as error:
         raise ReadError(f"the database cannot be read: {error}") from error
 
 

@@ -416,6 +416,16 @@ def test_a_database_that_is_nearly_gone_is_an_error_in_words(tmp_path: Path, kee
         parsed(capture)
 
 
+def test_a_damaged_schema_is_an_error_in_words(tmp_path: Path) -> None:
+    # GIVEN a schema that SQLite quotes in its message, and that is no UTF-8
+    capture = tmp_path / "a_ascend_pt"
+    database = database_in(capture)
+    content = database.read_bytes()
+    database.write_bytes(content.replace(b"CREATE TABLE TASK (", b"CREATE TABLE TASK \xd8"))
+    with pytest.raises(ReadError, match="the database cannot be read"):
+        parsed(capture)
+
+
 def test_a_database_in_a_folder_that_is_not_writable_is_read(ordinary_folder: Path) -> None:
     capture = ordinary_folder / "a_ascend_pt"
     database = database_in(capture)

@@ -455,7 +455,6 @@ def test_odd_values_cost_nothing_else(tmp_path: Path, odd: Event) -> None:
             "empty",
             "no timed events: none of its 3 events has a duration",
         ),
-        (b'{"a": 1}', "skipped", "JSON of another kind: it holds no trace events"),
     ],
 )
 def test_a_trace_that_gives_nothing_says_why(
@@ -469,6 +468,12 @@ def test_a_trace_that_gives_nothing_says_why(
 @pytest.mark.parametrize("content", [b"\x00" * 100, b"no JSON at all", b"<html>"])
 def test_a_trace_that_is_no_json_is_an_error(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(ReadError, match="is no trace"):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize("content", [b'{"a": 1}', b'[{"a": 1}]'])
+def test_json_of_another_kind_is_an_error(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(ReadError, match="JSON of another kind: it holds no trace events"):
         read(tmp_path, content)
 
 
