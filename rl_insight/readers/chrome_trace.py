@@ -16,10 +16,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 from rl_insight.errors import ReadError
 from rl_insight.problems import Problems
+from rl_insight.readers import event_text
 from rl_insight.readers.bytestream import ByteStream
 from rl_insight.readers.event_decoding import EventDecoder, example
 from rl_insight.readers.event_salvage import EventSalvager, Outcome
-from rl_insight.readers.event_text import last_event_end, starts_top_level_key
 from rl_insight.readers.json_members import Members, decode_loosely
 from rl_insight.readers.json_text import COMMAS, SPACE, end_of
 from rl_insight.readers.not_json import what_it_is
@@ -38,9 +38,6 @@ _EVENTS_KEY = re.compile(rb'"traceEvents"\s*+:\s*+(?=\[)')
 # A key that the end of the file cut.
 _CUT_KEY = re.compile(rb'"[^"]*+(?:"\s*+:?\s*+)?\Z')
 
-# A number of µs with decimals that a double cannot hold to the nanosecond: from 8.7e12 on, just
-# below 2**43 (see timestamps.EXACT_FLOAT_US).
-_FINE_TIME = re.compile(rb'"ts"\s*+:\s*+(?:\d{14,}+|9\d{12}|8[789]\d{11})\.')
 _FINE_TIME_TAIL = 64 << 10
 
 # A second list behind the first, or more events of it.
@@ -140,7 +137,7 @@ class ChromeTraceReader(Generic[Event]):
             if self.shape == "list" and _MORE_EVENTS.match(window.buffer, window.start, window.end):
                 window.start += following == b"["
                 more = self._events(window)
-            elif following == b"{" and starts_top_level_key(
+            elif following == b"{" and event_text.starts_top_level_key(
                 window.buffer, window.start + 1, window.end
             ):
                 window.start += 1
@@ -262,26 +259,31 @@ class ChromeTraceReader(Generic[Event]):
             window.fill(wanted)
             wanted = self._block_bytes
             self._choose_type(window)
-            events = None if salvager.passing else self._block(window)
+            events = (
+                None if salvager.passing is not None else self._block(window, not salvager.lost)
+            )
             if events is None:
                 outcome = salvager.read(self._decoder)
                 events, salvager.events = salvager.events, []
                 self.fallback_blocks += salvager.damaged
-                # An event that does not fit takes twice the bytes, until it is too large.
-                wanted = max(wanted, min(2 * window.unread, self._max_event_bytes))
+                if len(events) < event_text.MOST_EVENTS:
+                    # An event that does not fit takes twice the bytes, until it is too large.
+                    grown = min(2 * window.unread, self._max_event_bytes)
+                    wanted = max(wanted, grown, window.unread + _HEAD_BYTES)
             self.events_seen += len(events)
             if events:
                 yield events
             del events  # or two blocks of events would be alive while the next one is decoded
         self._broken_off = outcome is Outcome.BROKEN_OFF
 
-    def _block(self, window: Window) -> list[Event] | None:
-        """All whole events of the window but the last, if they decode."""
-        end = last_event_end(window.buffer, window.start, window.end)
+    def _block(self, window: Window, at_event: bool) -> list[Event] | None:
+        """The whole events of the window but the last, if they decode, and if not too many."""
+        buffer = window.buffer
+        end = event_text.block_end(buffer, window.start, window.end, any_object=at_event)
         if end is None:
             return None
-        start = end_of(COMMAS, window.buffer, window.start, end)
-        events = self._decoder.block(window.buffer, start, end)
+        start = end_of(COMMAS, buffer, window.start, end)
+        events = self._decoder.block(buffer, start, end)
         if events is not None:
             window.start = end + 1
         return events
@@ -293,7 +295,7 @@ class ChromeTraceReader(Generic[Event]):
         if not self._first_block:
             start = max(start, window.end - _FINE_TIME_TAIL)
         self._first_block = False
-        if _FINE_TIME.search(window.buffer, start, window.end):
+        if event_text.has_fine_time(window.buffer, start, window.end):
             self._decoder = EventDecoder(self._exact_type, numbers_as_text=True)
             self._exact_type = None
 

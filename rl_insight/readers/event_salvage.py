@@ -66,9 +66,9 @@ class EventSalvager(Generic[Event]):
         self._max_event_bytes = max_event_bytes
         self._nesting = 0
         # Set from lost text up to the next event; an object without a phase is a piece of it.
-        self._lost = self._stray = stray
+        self.lost = self._stray = stray
         # The inside of an event that is too large and passes by.
-        self._passing: Lexer | None = None
+        self.passing: Lexer | None = None
         self._after_event = False
         self._commas = 0
         self._stopped_at = -1
@@ -76,30 +76,26 @@ class EventSalvager(Generic[Event]):
         self.events: list[Event] = []
         self.damaged = False
 
-    @property
-    def passing(self) -> bool:
-        """Whether the window stands inside an event that is too large."""
-        return self._passing is not None
-
     def read(self, decoder: EventDecoder[Event]) -> Outcome:
-        """Take all events that can be told in the window to `events`; says why it stopped.
+        """Take the events that can be told in the window to `events`; says why it stopped.
 
         `damaged` tells whether an event was lost or needed patience. At the end of the stream the
-        outcome is never MORE.
+        outcome is MORE only after MOST_EVENTS.
         """
         window = self._window
-        self.events = []
-        self.damaged = False
+        self.events, self.damaged = [], False
         if window.offset(window.start) != self._stopped_at and self._stopped_at >= 0:
             # A whole block was decoded in between.
-            self._after_event, self._commas, self._lost, self._stray = False, 0, False, False
+            self._after_event, self._commas, self.lost, self._stray = False, 0, False, False
         self._budget = _SECOND_LOOKS * window.unread
         outcome = None
         while outcome is None:
-            if self._passing is not None:
-                outcome = self._pass_by(self._passing)
-            elif self._lost:
+            if self.passing is not None:
+                outcome = self._pass_by(self.passing)
+            elif self.lost:
                 outcome = self._find_again(decoder)
+            elif len(self.events) >= event_text.MOST_EVENTS:
+                outcome = Outcome.MORE
             else:
                 outcome = self._element(decoder)
         self._stopped_at = window.offset(window.start)
@@ -189,23 +185,25 @@ class EventSalvager(Generic[Event]):
         return following is not None
 
     def _patiently(self, decoder: EventDecoder[Event], end: int) -> Event | None:
-        window = self._window
-        size = end - window.start
-        if self._lost and not event_text.has_phase(window.buffer, window.start, end):
+        window, buffer = self._window, self._window.buffer
+        start = window.start
+        if self.lost and not event_text.has_phase(buffer, start, end):
             return None
         self.damaged = True
-        self._budget -= size
-        if size > _REPAIR_LIMIT or self._budget < 0:
+        self._budget -= end - start
+        if end - start > _REPAIR_LIMIT or self._budget < 0:
             return None
-        text = bytes(memoryview(window.buffer)[window.start : end])
-        return decoder.patiently(text, window.offset(window.start), self._problems)
+        if event_text.next_clean_event(buffer, start + 1, end) is not None:
+            return None  # what is damaged and holds a sound event swallowed it
+        text = bytes(memoryview(buffer)[start:end])
+        return decoder.patiently(text, window.offset(start), self._problems)
 
     def _take(self, event: Event | None, end: int) -> bool:
         if event is None:
             return False
         window, buffer = self._window, self._window.buffer
         start = window.start
-        if self._lost and not event_text.is_event(buffer, start, end):
+        if self.lost and not event_text.is_event(buffer, start, end):
             # A piece of the lost event, whose own last brace this may be; or one that swallowed
             # events because it lost its end.
             if not event_text.has_phase(buffer, start, end):
@@ -215,7 +213,7 @@ class EventSalvager(Generic[Event]):
                 window.start += 1
                 return True
         self.events.append(event)
-        self._lost = self._stray = False
+        self.lost = self._stray = False
         self._after_event = True
         window.start = end
         return True
@@ -228,11 +226,11 @@ class EventSalvager(Generic[Event]):
         window, buffer = self._window, self._window.buffer
         near = min(window.end, window.start + _LOOK_AHEAD)
         nearest = event_text.boundary_after(buffer, window.start, near) or near
-        if not self._lost or event_text.has_phase(buffer, window.start, nearest):
+        if not self.lost or event_text.has_phase(buffer, window.start, nearest):
             text = bytes(memoryview(buffer)[window.start : nearest])
             offset = window.offset(window.start)
             self._problems.add("event_undecodable", "warning", 1, offset, example(text))
-        self.damaged = self._lost = True
+        self.damaged = self.lost = True
         self._after_event, self._commas = False, 0
         # What begins here is no event, but one may begin inside.
         window.start += buffer[window.start] == ord("{")
@@ -254,7 +252,7 @@ class EventSalvager(Generic[Event]):
         if not is_list_end:
             return self._object(decoder)
         self._nesting = 0
-        self._lost = False
+        self.lost = False
         return Outcome.CLOSED
 
     def _more_or_broken_off(self) -> Outcome | None:
@@ -267,20 +265,20 @@ class EventSalvager(Generic[Event]):
         why = f"one event of more than {self._max_event_bytes} bytes"
         self._problems.add("event_too_large", "warning", 1, window.offset(window.start), why)
         self.damaged = True
-        self._passing = Lexer()
+        self.passing = Lexer()
         return None
 
     def _pass_by(self, lexer: Lexer) -> Outcome | None:
         window = self._window
         end = lexer.run(window.buffer, window.start, window.end)
         if end >= 0:
-            self._passing = None
+            self.passing = None
             window.start = end
             return None
         following = event_text.next_clean_event(window.buffer, window.start, window.end)
         if following is not None:
-            self._passing = None
-            self._lost = True
+            self.passing = None
+            self.lost = True
             window.start = following
             return None
         window.start = lexer.position

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_insight.readers.chrome_trace import ChromeTraceReader
+from rl_insight.readers.event_decoding import EventDecoder
 from rl_insight.readers.timestamps import exact_ns
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -414,3 +415,33 @@ def test_a_giant_string_is_never_held(tmp_path: Path) -> None:
         b'"}',
     ]
     assert peak_megabytes(write_packed(tmp_path / "giant.json.gz", parts)) < 100
+
+
+@needs_proc
+@pytest.mark.parametrize("dense", ["{}", '{"ph":"X"}', '{"a":1}'])
+def test_a_block_of_endless_tiny_events_takes_no_more_memory(tmp_path: Path, dense: str) -> None:
+    row = f",{dense}" * 100_000
+    parts = [b'{"traceEvents":[{"ph":"X"}', *(row.encode() for _ in range(40)), b"]}"]
+    assert peak_megabytes(write_packed(tmp_path / "dense.json.gz", parts)) < 90
+
+
+@pytest.mark.parametrize("dense", ["{}", '{"a":1}'])
+def test_endless_objects_without_a_phase_are_decoded_by_the_block(
+    tmp_path: Path, dense: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_by_one = 0
+    one = EventDecoder.one
+
+    def counted(*args: Any) -> Any:
+        nonlocal one_by_one
+        one_by_one += 1
+        return one(*args)
+
+    monkeypatch.setattr(EventDecoder, "one", counted)
+    path = tmp_path / "dense.json"
+    path.write_text('{"traceEvents":[{"ph":"X"}' + f",{dense}" * 300_000 + "]}")
+    reader = ChromeTraceReader(path, Event)
+    blocks = [len(events) for events in reader]
+    assert (sum(blocks), reader.events_seen) == (300_001, 300_001)
+    assert max(blocks) <= 1 << 17
+    assert one_by_one < 10
