@@ -59,6 +59,7 @@ class Annotations:
         self._domains = array("i")
         self._labels: dict[str, int] = {}
         self.left_out = 0
+        self.wanted_left_out = 0
 
     def add(self, start_ns: int, end_ns: int, name: str, tid: str, domain: str = "default") -> None:
         """Take one; what has no length or is noise is passed over."""
@@ -92,6 +93,7 @@ class Annotations:
         lengths = np.array(self._ends) - np.array(self._starts)
         kept = np.sort(np.lexsort((-lengths, ~wanted))[: self._most]).tolist()
         self.left_out += len(self) - len(kept)
+        self.wanted_left_out += max(0, int(wanted.sum()) - len(kept))
         labels = list(self._labels)
         self._labels = {}
         for codes in (self._names, self._tids, self._domains):

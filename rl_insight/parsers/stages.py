@@ -14,6 +14,9 @@ from rl_insight.problems import Problems
 MOST_SPANS = 20_000
 """Spans per capture: a picture of more shows nothing more."""
 
+# 500 days; then as few are left as there are names on threads.
+_LONGEST_GAP_NS = 2**55
+
 
 @dataclass(frozen=True, slots=True)
 class Capture:
@@ -75,14 +78,19 @@ def find_spans(
     counted in `problems`.
     """
     stages = _outermost(annotations, capture)
-    spans = list(stages.values())
+    spans, numbers = _joined(stages, problems)
     root = None
     if not spans:
         spans = [Span("stage", 0, capture.first_ns, capture.last_ns, truncated=capture.cut_short)]
         root = _Open(capture.last_ns, "", 0, 0, 0)
     if range_depth > 0:
-        numbers = {order: index for index, order in enumerate(stages)}
         _add_ranges(spans, annotations, numbers, root, range_depth, capture)
+    problems.add(
+        "stages_left_out",
+        "warning",
+        annotations.wanted_left_out,
+        example="the capture names more stages and batches than are held: the shortest are lost",
+    )
     return _limited(spans, problems)
 
 
@@ -103,6 +111,51 @@ def _outermost(annotations: Annotations, capture: Capture) -> dict[int, Span]:
         for key in (one.tid, (role,)):
             reach[key] = max(reach.get(key, one.end_ns), one.end_ns)
     return found
+
+
+def _joined(stages: Mapping[int, Span], problems: Problems) -> tuple[list[Span], dict[int, int]]:
+    """The stages, at most MOST_SPANS, and the index of each by the number of its annotation.
+
+    When there are more, each is joined with those of its name and thread that end shortly before it
+    begins; the gap that counts as shortly grows until they fit. So the time of a lane stays drawn.
+    """
+    joined: list[Span] = list(stages.values())
+    of_each = list(range(len(joined)))
+    gap_ns = 0
+    while len(joined) > MOST_SPANS:
+        gap_ns = max(1_000, 4 * gap_ns)
+        joined, places = _join(joined, gap_ns)
+        of_each = [places[at] for at in of_each]
+        if gap_ns > _LONGEST_GAP_NS:
+            break
+    if gap_ns:
+        problems.add(
+            "stages_joined",
+            "warning",
+            len(stages) - len(joined),
+            example=f"{len(stages):,} stages are too many: those of one name with gaps of up to "
+            f"{gap_ns:,} ns are drawn and counted as one",
+        )
+    return joined, dict(zip(stages, of_each, strict=True))
+
+
+def _join(stages: list[Span], gap_ns: int) -> tuple[list[Span], list[int]]:
+    """`stages`, joined over gaps of up to `gap_ns`, and the place of each among the joined."""
+    result: list[Span] = []
+    places: list[int] = []
+    open_at: dict[tuple[str | None, str | None, str], int] = {}
+    for stage in stages:
+        key = (stage.name, stage.tid, stage.domain)
+        at = open_at.get(key)
+        if at is not None and stage.start_ns - result[at].end_ns <= gap_ns:
+            known = result[at]
+            known.end_ns = max(known.end_ns, stage.end_ns)
+            known.truncated = known.truncated or stage.truncated
+        else:
+            at = open_at[key] = len(result)
+            result.append(stage)
+        places.append(at)
+    return result, places
 
 
 def _stage_name(name: str, capture: Capture) -> str | None:
@@ -201,10 +254,17 @@ def _limited(spans: list[Span], problems: Problems) -> list[Span]:
     )
     kept = sorted(ranked[:MOST_SPANS])
     moved = {old: new for new, old in enumerate(kept)}
+    lost = sum(span.kind == "stage" for span in spans) - MOST_SPANS
+    problems.add(
+        "stages_left_out",
+        "warning",
+        max(0, lost),
+        example=f"only the longest {MOST_SPANS:,} stages are kept: the others are lost",
+    )
     problems.add(
         "ranges_left_out",
         "info",
-        surplus,
+        surplus - max(0, lost),
         example=f"only the outer {MOST_SPANS} annotations are kept",
     )
     result = [spans[at] for at in kept]

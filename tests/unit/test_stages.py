@@ -292,3 +292,39 @@ def test_annotations_come_in_order_the_outer_before_the_inner() -> None:
 def test_a_name_without_end_is_cut() -> None:
     (one,) = collect((0, 5, "x" * 100_000))
     assert len(one.name) == 500
+
+
+def test_too_many_stages_are_joined_so_that_none_of_their_time_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stages, "MOST_SPANS", 4)
+    problems = Problems()
+    # GIVEN ten calls close to each other, and one far behind
+    given: list[Given] = [(1_000 * at, 1_000 * at + 900, "update_actor") for at in range(10)]
+    given.append((90_000, 90_500, "update_actor"))
+
+    found = find_spans(collect(*given), Capture(0, 100_000), 0, problems)
+
+    # THEN the time of each is still there, and a person is told
+    assert [(span.start_ns, span.end_ns) for span in found] == [(0, 9_900), (90_000, 90_500)]
+    (problem,) = problems
+    assert (problem.code, problem.severity, problem.count) == ("stages_joined", "warning", 9)
+    assert "1,000 ns" in str(problem.example)
+
+
+def test_the_ranges_of_joined_stages_lie_in_the_joined_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "MOST_SPANS", 4)
+    given: list[Given] = [(1_000 * at, 1_000 * at + 900, "update_actor") for at in range(5)]
+    found = find_spans(collect(*given, (4_100, 4_200, "inner")), Capture(0, 9_000), 2, Problems())
+    assert [(span.name, span.parent, span.end_ns) for span in found] == [
+        ("actor_update", None, 4_900),
+        ("inner", 0, 4_200),
+    ]
+
+
+def test_stages_that_could_not_be_held_are_a_warning() -> None:
+    given: list[Given] = [(10 * at, 10 * at + 5, "update_actor") for at in range(101)]
+    problems = Problems()
+    find_spans(collect(*given, most=50), Capture(0, 2_000), 2, problems)
+    (problem,) = problems
+    assert (problem.code, problem.severity, problem.count) == ("stages_left_out", "warning", 51)
