@@ -13,7 +13,16 @@ from rl_insight.parsers.base import Found
 from rl_insight.parsers.torch_head import HEAD, told_rank, unpacked
 
 _SUFFIXES = (".json", ".json.gz")
-_LEFTOVERS = (".json.tmp", ".json.gz.tmp")
+# What no parser reads, by the suffix behind that of a trace.
+_NOT_READ = {
+    "tmp": "left by a killed writer: kineto gives a trace its name when it is complete",
+    "part": "left by a killed writer or copier",
+    "zst": "compressed with zstd: unpack it, or pack it with gzip",
+    "xz": "compressed with xz: unpack it, or pack it with gzip",
+    "bz2": "compressed with bzip2: unpack it, or pack it with gzip",
+}
+_ROTATED = "an older file that was kept beside its successor: give it a name in .json to read it"
+_BEHIND = re.compile(rf"\.json(?:\.gz)?\.({'|'.join(_NOT_READ)}|[0-9]{{1,3}})", re.IGNORECASE)
 # Names that only a writer of torch traces gives (`data.name_grammars`).
 _TRACE_GRAMMARS = frozenset({"verl-A/B", "verl-C/D", "vllm", "sglang", "tensorboard"})
 # Neighbours of profiles that are JSON themselves: Ascend's, msprobe's.
@@ -37,7 +46,7 @@ def claims(tree: Tree) -> Iterator[Found]:
     """
     for file in tree.files:
         name = file.name
-        if not name.endswith((*_SUFFIXES, *_LEFTOVERS)):
+        if not (name.lower().endswith(_SUFFIXES) or _behind(name)):
             continue
         if any(part.endswith("ascend_pt") for part in PurePosixPath(file.path).parts[:-1]):
             continue
@@ -48,8 +57,9 @@ def claims(tree: Tree) -> Iterator[Found]:
 def _why_not(tree: Tree, file: File) -> str | None:
     """Why `file` is not parsed; None for a trace, and in doubt."""
     name = file.name
-    if name.endswith(_LEFTOVERS):
-        return "left by a killed writer: kineto gives a trace its name when it is complete"
+    behind = _behind(name)
+    if behind:
+        return _NOT_READ.get(behind.lower(), _ROTATED)
     if "async_llm" in name:
         return "vLLM front-end trace: CPU only, no rank"
     if _OTHERS.fullmatch(name):
@@ -67,6 +77,12 @@ def _why_not(tree: Tree, file: File) -> str | None:
         return _other_json(text) if complete else None
     # A name that counts ranks is a trace's: that one is broken, and parsing says how.
     return None if grammar is not None else "no trace: it begins neither with { nor with ["
+
+
+def _behind(name: str) -> str | None:
+    """The suffix behind `.json` or `.json.gz`, of those that no trace ends with."""
+    found = _BEHIND.search(name)
+    return found[1] if found and found.end() == len(name) else None
 
 
 def _other_json(text: bytes) -> str | None:

@@ -165,3 +165,27 @@ def test_other_encodings_of_a_trace_are_claimed(tmp_path: Path, encoding: str) -
 def test_a_damaged_gzip_of_unknown_name_is_claimed(tmp_path: Path) -> None:
     (tmp_path / "mine.json.gz").write_bytes(b"\x1f\x8b\x08\x00garbage garbage")
     assert found(tmp_path) == {"mine.json.gz": None}
+
+
+@pytest.mark.parametrize("name", ["rank0.JSON", "rank0.json.GZ", "rank0.Json.Gz"])
+def test_suffixes_in_capitals_are_those_of_traces(tmp_path: Path, name: str) -> None:
+    write(tmp_path, name)
+    assert found(tmp_path) == {name: None}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "reason"),
+    [
+        (".json.zst", "compressed with zstd: unpack it"),
+        (".json.XZ", "compressed with xz: unpack it"),
+        (".json.bz2", "compressed with bzip2: unpack it"),
+        (".json.gz.part", "left by a killed writer or copier"),
+        (".json.1", "an older file"),
+    ],
+)
+def test_a_trace_under_a_suffix_that_is_not_read_has_a_row_that_says_why(
+    tmp_path: Path, suffix: str, reason: str
+) -> None:
+    write(tmp_path, f"rank0{suffix}")
+    (why,) = found(tmp_path).values()
+    assert why is not None and why.startswith(reason)
