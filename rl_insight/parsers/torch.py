@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from rl_insight.data import identity
 from rl_insight.data.tree import Tree
 from rl_insight.parsers.base import Found, Parsed, Source
-from rl_insight.parsers.losses import is_cut_short, lost, why_empty
+from rl_insight.parsers.losses import cut_before_events, is_cut_short, lost, why_empty
 from rl_insight.parsers.torch_capture import TorchCapture
 from rl_insight.parsers.torch_discovery import claims
 from rl_insight.parsers.torch_events import TorchEvent, TorchEventExact
@@ -49,8 +49,12 @@ class TorchParser:
             if collecting:
                 gc.enable()
         problems = reader.problems
-        if not reader.has_events_key or (reader.events_seen and not capture.is_trace):
-            return Parsed("skipped", "JSON of another kind: it holds no trace events")
+        foreign = not reader.has_events_key or (reader.events_seen and not capture.is_trace)
+        if foreign and not is_cut_short(problems):
+            why = "JSON of another kind: it holds no trace events"
+            return Parsed("skipped", why, reader.events_seen, problems)
+        if not reader.has_events_key:
+            return Parsed("failed", cut_before_events(problems), 0, problems)
         capture.finish()
         told = told_by(reader.metadata, capture.problems)
         tables = build(
@@ -70,7 +74,7 @@ class TorchParser:
             if damage is None:
                 return Parsed("empty", detail, reader.events_seen, problems, tables)
             # Nothing is left of what was recorded: it was not empty, it was lost.
-            detail = f"{detail}; {damage}"
+            detail = f"{detail}; {damage}" if reader.events_seen else damage
             return Parsed("failed", detail, reader.events_seen, problems, tables)
         status = "ok" if damage is None else "salvaged"
         return Parsed(status, damage, reader.events_seen, problems, tables)

@@ -47,15 +47,16 @@ class Wanted:
 
 def told_by(metadata: Mapping[str, object], problems: Problems) -> Told:
     """What the top-level values of the file say; odd values are counted and unknown."""
-    info = metadata.get("distributedInfo")
-    info = info if isinstance(info, dict) else {}
+    told = metadata.get("distributedInfo")
+    info = told if isinstance(told, dict) else {}
+    if told is not None and not isinstance(told, dict):
+        problems.add("odd_metadata", "warning", 1, example=f"distributedInfo is {told!r}")
     host = metadata.get("host_name")
-    base = metadata.get("baseTimeNanoseconds")
     return Told(
-        rank_id=_number("rank", info.get("rank"), _LARGEST_INT32, problems),
-        world_size=_number("world_size", info.get("world_size"), _LARGEST_INT32, problems),
+        rank_id=_number("rank", info, _LARGEST_INT32, problems),
+        world_size=_number("world_size", info, _LARGEST_INT32, problems),
         host=host if isinstance(host, str) and host else None,
-        base_ns=_number("baseTimeNanoseconds", base, 2**62, problems) or 0,
+        base_ns=_number("baseTimeNanoseconds", metadata, 2**62, problems) or 0,
     )
 
 
@@ -109,12 +110,17 @@ def build(capture: TorchCapture, told: Told, wanted: Wanted) -> dict[str, pa.Tab
     }
 
 
-def _number(name: str, value: object, largest: int, problems: Problems) -> int | None:
+def _number(
+    name: str, values: Mapping[str, object], largest: int, problems: Problems
+) -> int | None:
+    value = values.get(name)
     number = count_of(value)
     if number is not None and number <= largest:
         return number
-    if value is not None:
-        problems.add("odd_metadata", "warning", 1, example=f"{name} is {value!r}")
+    if name in values:
+        # The reader makes null of NaN and Infinity.
+        said = "null, NaN or infinite" if value is None else repr(value)
+        problems.add("odd_metadata", "warning", 1, example=f"{name} is {said}")
     return None
 
 

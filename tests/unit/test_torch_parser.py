@@ -862,3 +862,56 @@ def test_a_parse_job_imports_neither_pandas_nor_torch(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[] 6"
     for name, table in parsed.tables.items():
         assert tables.read(tmp_path / f"{name}.parquet").to_pylist() == table.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("content", "detail"),
+    [
+        (b"{", "the file breaks off after 1 byte, before its events"),
+        (b'{"schemaVersion": 1, "tra', "the file breaks off after 25 bytes, before its events"),
+    ],
+)
+def test_a_file_cut_before_its_events_is_broken_and_not_of_another_kind(
+    tmp_path: Path, content: bytes, detail: str
+) -> None:
+    write(tmp_path, PATH, content)
+    parsed = parse_file(tmp_path, PATH)
+    assert (parsed.status, parsed.detail) == ("failed", detail)
+    assert "truncated" in parsed.problems
+
+
+def test_a_gzip_cut_before_its_first_byte_of_text_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "rank0.json.gz").write_bytes(gzip.compress(b'{"traceEvents": []}')[:10])
+    parsed = parse_file(tmp_path, "rank0.json.gz")
+    assert parsed.status == "failed"
+    assert parsed.detail == "the file breaks off after 0 bytes, before its events"
+
+
+def test_one_event_without_length_is_told_in_the_singular(tmp_path: Path) -> None:
+    parsed = parse(tmp_path, {"ph": "M", "name": "process_name"})
+    assert parsed.detail == "no timed events: its only event has no duration"
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        b'"distributedInfo": [3]',
+        b'"distributedInfo": "rank 3"',
+        b'"distributedInfo": {"rank": NaN}',
+        b'"baseTimeNanoseconds": Infinity',
+        b'"baseTimeNanoseconds": 1e999',
+    ],
+)
+def test_odd_metadata_is_told(tmp_path: Path, top: bytes) -> None:
+    event = json.dumps(x("a", 10, 5)).encode()
+    write(tmp_path, PATH, b"{" + top + b', "traceEvents": [' + event + b"]}")
+    parsed = parse_file(tmp_path, PATH)
+    assert parsed.status in ("ok", "salvaged") and "odd_metadata" in parsed.problems
+
+
+def test_thousands_of_devices_are_sorted_once_and_told(tmp_path: Path) -> None:
+    # 65 devices, and 20,000 that no machine has: one pass over the events for each took minutes.
+    events = [kernel("k", 10 + at, 0.5, pid=at) for at in range(20_000)]
+    parsed = parse(tmp_path, kernel("k", 1, 5, pid=0), *events)
+    assert parsed.problems.count("devices_joined") == 20_000 - 64
+    assert lane(parsed)["device"] == 0
