@@ -106,31 +106,34 @@ class _Gzip:
         if self._unpacker is None:
             return b""
         try:
-            piece = self._unpacker.read(1 if self._careful else limit)
+            piece = self._read_up_to_damage(limit)
         except _DAMAGE as error:
-            if self._careful:
-                return self._stop("gzip_corrupt", f"cannot be unpacked from here on: {error}")
-            self._unpacker = self._step_up_to_damage()
-            return self.read(limit)
+            return self._stop("gzip_corrupt", f"cannot be unpacked from here on: {error}")
         if not piece:
             return self._end(self._unpacker.ending)
         self._delivered += len(piece)
         return piece
 
-    def _step_up_to_damage(self) -> _Unpacker:
-        """Unpack anew up to the last good call, and go on byte by byte from there.
+    def _read_up_to_damage(self, limit: int) -> bytes:
+        """As `_Unpacker.read`; raises only when all before the damage is given out.
 
         The call that meets damage throws away all that it had unpacked, up to 256 kB: in a small
-        file everything, and the end even where only the checksum is wrong. The slower zlib of the
-        standard library goes byte by byte up to it, and loses one; isal looks far ahead.
+        file everything, and the end even where only the checksum is wrong. So unpack anew up to
+        the last good call and go on byte by byte. The slower zlib of the standard library goes up
+        to the damage then, and loses one byte; isal looks far ahead.
         """
-        self._careful = True
-        self._file.seek(0)
-        unpacker = _Unpacker(self._file, zlib.decompressobj)
-        left = self._delivered
-        while left and (piece := unpacker.read(left)):
-            left -= len(piece)
-        return unpacker
+        assert self._unpacker is not None
+        if not self._careful:
+            try:
+                return self._unpacker.read(limit)
+            except _DAMAGE:
+                self._careful = True
+            self._file.seek(0)
+            self._unpacker = _Unpacker(self._file, zlib.decompressobj)
+            left = self._delivered
+            while left and (piece := self._unpacker.read(left)):
+                left -= len(piece)
+        return self._unpacker.read(1)
 
     def _end(self, ending: str) -> bytes:
         if ending == "truncated":

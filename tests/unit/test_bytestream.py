@@ -125,6 +125,18 @@ def test_bytes_before_damage_come_out(tmp_path: Path, where: float) -> None:
     assert (problem.code, problem.offset) == ("gzip_corrupt", len(text))
 
 
+def test_no_flipped_bit_goes_unnoticed_or_raises(tmp_path: Path) -> None:
+    text = TEXT[:3000]
+    packed = gzip.compress(text, mtime=0)
+    path = tmp_path / "flipped.json.gz"
+    for bit in range(16, 8 * len(packed)):  # behind the magic
+        flipped = bytearray(packed)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        read_text, problems = read(path, target_bytes=500)
+        assert read_text == text or len(problems), bit
+
+
 def test_what_follows_the_packed_data_is_told(tmp_path: Path) -> None:
     path = tmp_path / "trailing.json.gz"
     path.write_bytes(gzip.compress(TEXT) + b"End of job\n")

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rl_insight.errors import ReadError
@@ -416,6 +416,15 @@ JUNK = ['"', "{", "}", "[", "]", ",", ":", "\\", "\n", "\0", "inf", "5", '"ph"',
 LAYOUTS: list[dict[str, Any]] = [{}, {"indent": 2}, {"separators": (",", ":")}]
 
 
+def swallows(text: str, start: int, length: int) -> bool:
+    """Whether the damage made one valid object of the event and what follows it."""
+    try:
+        _, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+    except json.JSONDecodeError:
+        return False
+    return end > start + length
+
+
 @given(st.data())
 @settings(max_examples=500, deadline=None)
 def test_random_damage_to_one_event_costs_no_other(
@@ -439,6 +448,8 @@ def test_random_damage_to_one_event_costs_no_other(
         b'{"a":1,"traceEvents":[' + body + b'],"z":[{"b":1}]}' if in_object else b"[%s]" % body
     )
 
+    assume(not swallows(content.decode(), content.index(texts[victim]), len(texts[victim])))
+
     events, reader = read(
         tmp_path_factory.getbasetemp(), content, block_bytes=data.draw(st.sampled_from(BLOCKS))
     )
@@ -447,6 +458,35 @@ def test_random_damage_to_one_event_costs_no_other(
     assert [name for name in names(events) if name in others] == others
     if len(events) < len(texts):
         assert codes(reader)
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=10_000)
+def test_nothing_makes_the_reader_fail_or_hang(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    events = [event(number, notes='x},{y "q" \\') for number in range(6)]
+    document = data.draw(st.sampled_from([events, {"a": [{}], "traceEvents": events, "z": 1}]))
+    content = json.dumps(document, **data.draw(st.sampled_from(LAYOUTS))).encode()
+    for _ in range(data.draw(st.integers(1, 8))):
+        start = data.draw(st.integers(0, len(content)))
+        length = data.draw(st.sampled_from([0, 1, 3, 30, 200]))
+        new = data.draw(st.one_of(st.sampled_from(JUNK).map(str.encode), st.binary(max_size=4)))
+        content = content[:start] + new + content[start + length :]
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content)))]
+
+    try:
+        events, reader = read(
+            tmp_path_factory.getbasetemp(),
+            content,
+            block_bytes=data.draw(st.sampled_from(BLOCKS)),
+            max_event_bytes=data.draw(st.sampled_from([100, 300, 1 << 20])),
+            wanted=["a"],
+        )
+    except ReadError:
+        return
+    assert reader.events_seen == len(events)
 
 
 def test_an_event_too_large_passes_by(tmp_path: Path) -> None:
