@@ -111,7 +111,9 @@ def _from_text(source: Source, path: str, told: Told, wanted: Wanted, problems: 
         why = why_empty(read.losses, capture.events)
         if damage is not None:
             why = f"{why}; {damage}" if capture.events else damage
-        return Parsed("empty", why, capture.events, problems, tables)
+        # What damage left nothing of was not empty, it was lost.
+        status = "empty" if damage is None else "failed"
+        return Parsed(status, why, capture.events, problems, tables)
     detail = damage
     if not any(device.is_analysed for device in capture.devices.values()):
         missing = _without_analysis(capture, told)
