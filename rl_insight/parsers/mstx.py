@@ -70,13 +70,15 @@ PARSER = MstxParser()
 def _from_database(
     source: Source, path: str, told: Told, wanted: Wanted, problems: Problems, has_text: bool
 ) -> Parsed:
-    """The rows of a database. Raises ReadError also when it has none but the text may have some."""
+    """The rows of a database. Where the text is there too, raises ReadError unless it is whole."""
     from rl_insight.parsers import mstx_database  # a job reads one of the two forms
 
     read = mstx_database.read(source.root / path, told, wanted.path_role)
     capture = read.capture
-    tables = build(capture, told, wanted)
     damage = None if read.damage is None else f"the database is damaged ({read.damage})"
+    if damage is not None and has_text:
+        raise ReadError(damage)
+    tables = build(capture, told, wanted)
     if not tables["spans"].num_rows:
         if damage is not None:
             raise ReadError(f"{damage}; nothing could be read of it")

@@ -385,9 +385,8 @@ def test_a_folder_that_is_called_like_a_database_is_none(tmp_path: Path) -> None
     assert stages(parsed(capture)) == [(None, 100_000, 100_000)]
 
 
-def test_a_truncated_database_gives_what_is_left_of_it(tmp_path: Path) -> None:
-    # GIVEN a database whose last and largest table is cut off
-    capture = tmp_path / "a_ascend_pt"
+def cut_off(capture: Path) -> Path:
+    """A database whose last and largest table is cut off."""
     rest = [(BASE_NS + 300_000 + i, BASE_NS + 300_001 + i, 2, 1, 2, 1) for i in range(20_000)]
     columns, first = DATABASE["MSTX_EVENTS"]
     tables = {**DATABASE}
@@ -399,12 +398,27 @@ def test_a_truncated_database_gives_what_is_left_of_it(tmp_path: Path) -> None:
     size = database.stat().st_size
     with database.open("rb+") as file:
         file.truncate(size // 2)
+    return database
 
-    found = parsed(capture)
+
+def test_a_truncated_database_gives_what_is_left_of_it(tmp_path: Path) -> None:
+    cut_off(tmp_path / "a_ascend_pt")
+
+    found = parsed(tmp_path / "a_ascend_pt")
 
     assert found.status == "salvaged"
     assert str(found.detail).startswith("the database is damaged (MSTX_EVENTS: ")
     assert times(one(found, "breakdown"))[1:3] == (30_000, 50_000)
+
+
+def test_a_whole_text_is_read_rather_than_a_truncated_database(tmp_path: Path) -> None:
+    capture = write_text(tmp_path / "a_ascend_pt", BUSY, told=info(3))
+    cut_off(capture)
+
+    found = parsed(capture)
+
+    assert (found.status, stages(found)) == ("ok", [(None, 100_000, 100_000)])
+    assert "MSTX_EVENTS" in problem(found, "database_unreadable")
 
 
 @pytest.mark.parametrize("keep", [20, 100, 1_000, 4_096, 5_000])
