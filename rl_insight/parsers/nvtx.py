@@ -14,7 +14,6 @@ from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.losses import is_cut_short
 from rl_insight.parsers.nvtx_capture import NvtxCapture
-from rl_insight.parsers.nvtx_discovery import claims
 from rl_insight.parsers.nvtx_kinds import export_command
 from rl_insight.parsers.nvtx_ranks import Named
 from rl_insight.parsers.nvtx_sources import open_rows
@@ -37,6 +36,9 @@ class NvtxParser:
 
     def discover(self, tree: Tree) -> Iterator[Found]:
         """Every capture in `tree`, in the form that is read, and its other forms to be skipped."""
+        # Not needed by a parse job, of which there are thousands.
+        from rl_insight.parsers.nvtx_discovery import claims
+
         return claims(tree)
 
     def parse(self, source: Source, options: Mapping[str, object]) -> Parsed:
@@ -77,7 +79,9 @@ class NvtxParser:
         if not tables["spans"].num_rows:
             why = _why_empty(problems, rows.rows_seen)
             detail = why if lost is None else f"{why}; {lost}"
-            return Parsed("empty", detail, rows.rows_seen, problems, tables)
+            # What damage left nothing of was not empty, it was lost.
+            status = "empty" if lost is None else "failed"
+            return Parsed(status, detail, rows.rows_seen, problems, tables)
         status = "ok" if lost is None else "salvaged"
         return Parsed(status, lost, rows.rows_seen, problems, tables)
 

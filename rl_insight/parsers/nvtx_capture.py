@@ -11,7 +11,8 @@ import numpy as np
 
 from rl_insight.parsers.nvtx_clock import ABSOLUTE_NS, Clock
 from rl_insight.parsers.nvtx_devices import NvtxDevices, ProcessDevices
-from rl_insight.parsers.nvtx_ranges import ProcessRanges, Wanted, are_operators, joined
+from rl_insight.parsers.nvtx_names import are_operators
+from rl_insight.parsers.nvtx_ranges import ProcessRanges, Wanted, joined
 from rl_insight.parsers.nvtx_rows import (
     DOMAIN_KIND,
     KERNEL,
@@ -168,7 +169,9 @@ class NvtxCapture:
         self._take(self._with_length(closed))
 
     def _take(self, batch: Ranges) -> None:
-        operators = are_operators(batch.texts)
+        operators = batch.operators
+        if operators is None:
+            operators = are_operators(batch.texts)
         processes = np.where(batch.threads == MISSING, MISSING, process_of(batch.threads))
         for pid in distinct(processes):
             if pid not in self._ranges:

@@ -107,11 +107,10 @@ class NvtxDevices:
         self, work: Work, strings: Mapping[int, str]
     ) -> tuple[IntArray, dict[str, npt.NDArray[np.bool_]]]:
         """The code of each row, and which rows are a collective, by what it is called."""
-        numbers, counts = np.unique(work.names, return_counts=True)
-        codes = np.zeros(len(work), np.int64)
+        numbers, which = np.unique(work.names, return_inverse=True)
+        codes = np.empty(len(numbers), np.int64)
         ops: dict[str, npt.NDArray[np.bool_]] = {}
-        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            chosen = work.names == number
+        for at, number in enumerate(numbers.tolist()):
             category, name = ACTIVITY[work.table], _NAMES[work.table]
             if work.table == MEMCPY:
                 name = _COPIES.get(number, name)
@@ -119,12 +118,12 @@ class NvtxDevices:
                 name = strings[number][:_LONGEST_NAME]
                 category = kernel_class(name) or COMPUTING
             elif work.table == KERNEL:
-                self.unnamed += count
+                self.unnamed += int((which == at).sum())
             if category == COMMUNICATION:
                 op = collective_op(name)
-                ops[op] = ops.get(op, False) | chosen
-            codes[chosen] = self.names.code(category, name)
-        return codes, ops
+                ops[op] = ops.get(op, False) | (which == at)
+            codes[at] = self.names.code(category, name)
+        return codes[which], ops
 
 
 def collective_op(kernel: str) -> str:

@@ -3,21 +3,19 @@
 One object per row, the table's name in `table`, columns that are null left out, rows in any order.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import compress
 from pathlib import Path
-from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from rl_insight.intervals import IntArray
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
+from rl_insight.parsers.nvtx_names import OPERATOR_SIGN
 from rl_insight.parsers.nvtx_rows import (
-    MISSING,
     Batch,
     Fact,
     Ranges,
@@ -27,7 +25,8 @@ from rl_insight.parsers.nvtx_rows import (
     whole,
 )
 from rl_insight.problems import Problems
-from rl_insight.readers.json_lines import JsonLines
+from rl_insight.readers.json_lines import BlockDecoder, JsonLines
+from rl_insight.readers.line_columns import LineShape, shape_of
 
 # What is only looked at must not cost its row, whatever it is.
 Loose = int | float | str | None
@@ -78,62 +77,36 @@ class RangeRow(msgspec.Struct, gc=False, tag_field="table", tag=rows.RANGES):
     textId: Loose = None  # noqa: N815
 
 
-class PlainRow(msgspec.Struct, gc=False, tag_field="table", tag=rows.RANGES):
-    """The same for push/pop ranges of the default domain with a name of their own.
-
-    That is all that torch's `emit_nvtx` writes, by the million: half the time of `RangeRow`.
-    """
-
-    end: int
-    eventType: Literal[59]  # noqa: N815
-    globalTid: int  # noqa: N815
-    start: int
-    text: str
-    domainId: Literal[0] = 0  # noqa: N815
-
-
 _TABLE = re.compile(rb'"table"\s*:\s*"([A-Za-z_0-9]{1,99})"')
-_PLAIN = re.compile(rb'"eventType"\s*:\s*59\b(?:(?!"textId").)*"text"')
 _MOST_TABLES = 1_000
-# Rows from which numpy's fixed costs no longer count.
-_TOGETHER = 16_384
+
+# What differs between ranges with a name of their own, besides it.
+_VARYING = ("end", "globalTid", "start")
 
 
-class _Plain:
-    """The columns of several blocks of plain rows."""
+class AlikeRanges:
+    """Ranges whose lines are of one shape: what torch's `emit_nvtx` writes, by the million."""
 
-    def __init__(self) -> None:
-        self._numbers: list[npt.NDArray[np.int64]] = []
-        self.texts: list[str] = []
+    def __init__(self, like: RangeRow, shape: LineShape) -> None:
+        self._like = like
+        self._shape = shape
 
-    def take(self, block: Sequence[PlainRow]) -> None:
-        # At once: numbers that have just been decoded are still in the caches.
-        numbers = np.empty((3, len(block)), np.int64)
-        numbers[0] = _whole_numbers([row.start for row in block])
-        numbers[1] = _whole_numbers([row.end for row in block])
-        numbers[2] = _whole_numbers([row.globalTid for row in block])
-        self._numbers.append(numbers)
-        self.texts += [row.text for row in block]
-
-    def ranges(self) -> Ranges:
-        count = len(self.texts)
-        starts, ends, threads = np.concatenate(self._numbers, axis=1)
+    def decode_lines(self, text: memoryview, /) -> Ranges:
+        """The ranges of a block. Raises ValueError unless all lines are of the shape."""
+        found = self._shape.columns(bytes(text))
+        count = len(found)
+        # Where all are torch's operators, as is usual, one look at the block tells.
+        alike = found.texts.raw.count(OPERATOR_SIGN) == count
         return Ranges(
-            starts,
-            ends,
-            kinds=np.full(count, 59, np.int64),
-            threads=threads,
-            domains=np.zeros(count, np.int64),
-            texts=self.texts,
-            text_ids=np.full(count, MISSING, np.int64),
+            starts=found.numbers["start"],
+            ends=found.numbers["end"],
+            kinds=column([self._like.eventType] * count),
+            threads=found.numbers["globalTid"],
+            domains=column([self._like.domainId] * count),
+            texts=found.texts,
+            text_ids=column([self._like.textId] * count),
+            operators=np.ones(count, dtype=bool) if alike else None,
         )
-
-
-def _whole_numbers(values: Sequence[int]) -> IntArray:
-    try:
-        return np.fromiter(values, np.int64, len(values))
-    except OverflowError:
-        return column(values)
 
 
 class JsonRows:
@@ -145,9 +118,9 @@ class JsonRows:
     """
 
     def __init__(self, path: Path, problems: Problems) -> None:
-        self._lines: JsonLines[Any] = JsonLines(path, Row, problems, narrow=self._narrow)
-        self._decoders: dict[type[msgspec.Struct], msgspec.json.Decoder[Any]] = {}
-        self._others: dict[str, type[msgspec.Struct]] = {}
+        self._lines = JsonLines(path, Row, problems, narrow=self._narrow)
+        self._ranges: msgspec.json.Decoder[RangeRow] = msgspec.json.Decoder(RangeRow)
+        self._others: dict[str, BlockDecoder] = {}
         self.tabled = 0
 
     @property
@@ -156,33 +129,29 @@ class JsonRows:
         return self._lines.rows_seen
 
     def __iter__(self) -> Iterator[Batch]:
-        plain = _Plain()
         for block in self._lines:
-            if isinstance(block[0], PlainRow):
+            if isinstance(block, Ranges):
                 self.tabled += len(block)
-                plain.take(block)
-                if len(plain.texts) > _TOGETHER:
-                    yield plain.ranges()
-                    plain = _Plain()
-                continue
-            if not isinstance(block[0], Row):
+                yield block
+            elif not isinstance(block[0], Row):
                 self.tabled += len(block)
                 if isinstance(block[0], RangeRow):
                     yield _ranges(block)
-                continue
-            names = [row.table for row in block]
-            self.tabled += len(names) - names.count(None)
-            present = set(names)
-            for table in rows.TABLES:
-                if table in present:
-                    own = block
-                    if len(present) > 1:
-                        own = list(compress(block, [name == table for name in names]))
-                    yield from _batches(table, own)
-        if plain.texts:
-            yield plain.ranges()
+            else:
+                yield from self._mixed(block)
 
-    def _narrow(self, first: bytes, last: bytes) -> Iterator[msgspec.json.Decoder[Any]]:
+    def _mixed(self, block: Sequence[Row]) -> Iterator[Batch]:
+        names = [row.table for row in block]
+        self.tabled += len(names) - names.count(None)
+        present = set(names)
+        for table in rows.TABLES:
+            if table in present:
+                own = block
+                if len(present) > 1:
+                    own = list(compress(block, [name == table for name in names]))
+                yield from _batches(table, own)
+
+    def _narrow(self, first: bytes, last: bytes) -> Iterator[BlockDecoder]:
         """The quickest decoders for a block that begins and ends with those lines.
 
         Tables are written one after the other, so most blocks hold rows of one. Of a table that
@@ -193,18 +162,15 @@ class JsonRows:
             return
         table = found[1].decode()
         if table == rows.RANGES:
-            if _PLAIN.search(first) and _PLAIN.search(last):
-                yield self._decoder(PlainRow)
-            yield self._decoder(RangeRow)
+            shape = shape_of(first, _VARYING, "text")
+            if shape is not None:
+                with contextlib.suppress(msgspec.MsgspecError):
+                    yield AlikeRanges(self._ranges.decode(first), shape)
+            yield self._ranges
         elif table not in rows.TABLES and len(self._others) < _MOST_TABLES:
             if table not in self._others:
-                self._others[table] = _passed_over(table)
-            yield self._decoder(self._others[table])
-
-    def _decoder(self, kind: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
-        if kind not in self._decoders:
-            self._decoders[kind] = msgspec.json.Decoder(kind)
-        return self._decoders[kind]
+                self._others[table] = msgspec.json.Decoder(_passed_over(table))
+            yield self._others[table]
 
 
 def _passed_over(table: str) -> type[msgspec.Struct]:

@@ -63,6 +63,8 @@ class Ranges:
     domains: IntArray
     texts: Sequence[str | None]
     text_ids: IntArray
+    operators: npt.NDArray[np.bool_] | None = None
+    """Which of them are torch's operators (`nvtx_names`), where a reader has looked already."""
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -79,6 +81,7 @@ class Ranges:
             self.domains[at],
             [texts[index] for index in at.tolist()],
             self.text_ids[at],
+            None if self.operators is None else self.operators[at],
         )
 
     def select_if(self, chosen: npt.NDArray[np.bool_]) -> "Ranges":

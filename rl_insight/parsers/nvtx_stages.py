@@ -14,7 +14,7 @@ from typing import Final
 from rl_insight.data import roles
 from rl_insight.parsers.annotations import Annotations, batch_of
 from rl_insight.parsers.nvtx_capture import DEFAULT_DOMAIN
-from rl_insight.parsers.nvtx_ranges import UNNAMED, operator_name
+from rl_insight.parsers.nvtx_names import UNNAMED, operator_name
 from rl_insight.problems import Problems
 
 # A timeline of more rows, or of more bars in each, is none of stages.

@@ -16,7 +16,7 @@ from rl_insight.parsers.device_tables import see
 from rl_insight.parsers.lane_tables import LaneRows
 from rl_insight.parsers.nvtx_capture import NvtxCapture, Process
 from rl_insight.parsers.nvtx_clock import Wall, wall
-from rl_insight.parsers.nvtx_ranges import operator_name
+from rl_insight.parsers.nvtx_names import operator_name
 from rl_insight.parsers.nvtx_ranks import Named, Rank, ranks
 from rl_insight.parsers.nvtx_stages import names_known, top_level
 from rl_insight.parsers.stages import Capture, Span, find_spans

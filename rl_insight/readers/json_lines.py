@@ -7,9 +7,9 @@ what is damaged is counted and located, all other rows are the same as ever.
 No line is ever quoted in a problem: exports hold whole environments, with passwords.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 
@@ -19,10 +19,7 @@ from rl_insight.readers.json_text import SPACE, end_of
 from rl_insight.readers.repair import repairs
 from rl_insight.readers.window import Window
 
-Row = TypeVar("Row", bound=msgspec.Struct)
-
-# Rows of such a block stay in the processor's caches: 1 MB takes a fifth longer, 4 MB a third.
-BLOCK_BYTES = 256 << 10
+BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
 # Repairs look at the text several times, token by token.
 _REPAIR_LIMIT = 1 << 20
@@ -31,12 +28,24 @@ _REPAIR_LIMIT = 1 << 20
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class JsonLines(Generic[Row]):
-    """Reads one file once; iterating gives the rows, one list for each block.
+class BlockDecoder(Protocol):
+    """Decodes a block of whole lines; raises ValueError or MsgspecError where one does not fit.
 
-    `row_type` is a msgspec.Struct; a line is one JSON object. Blank lines are passed over. `narrow`
-    may give, from the first and the last line of a block, decoders for rows of one kind, each of
-    which must refuse all others; where all fit, the rows of that block are of its type.
+    A `msgspec.json.Decoder` is one.
+    """
+
+    def decode_lines(self, text: memoryview, /) -> Sized:
+        """The rows of all lines, in any form that tells how many they are."""
+        ...
+
+
+class JsonLines:
+    """Reads one file once; iterating gives the rows, block by block.
+
+    `row_type` is a msgspec.Struct; a line is one JSON object, and a block a list of such structs.
+    Blank lines are passed over. `narrow` may give, from the first and the last line of a block,
+    decoders for rows of one kind, each of which must refuse all others; the first that does not is
+    used, and the block is what it gives.
 
     `problems` gets, with byte offsets in the unpacked file: `line_undecodable`, `line_repaired`,
     `line_too_large` (more than `max_line_bytes`; passed by without being held), `field_dropped`
@@ -49,25 +58,25 @@ class JsonLines(Generic[Row]):
     def __init__(
         self,
         path: Path,
-        row_type: type[Row],
+        row_type: type[msgspec.Struct],
         problems: Problems,
         block_bytes: int = BLOCK_BYTES,
         *,
-        narrow: Callable[[bytes, bytes], Iterable[msgspec.json.Decoder[Row]]] | None = None,
+        narrow: Callable[[bytes, bytes], Iterable[BlockDecoder]] | None = None,
         max_bytes: int | None = None,
         max_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
         self.rows_seen = 0
         self._path = path
         self._problems = problems
-        self._decoder: msgspec.json.Decoder[Row] = msgspec.json.Decoder(row_type)
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(row_type)
         self._names = {field.encode_name for field in msgspec.structs.fields(row_type)}
         self._narrow = narrow
         self._block_bytes = block_bytes
         self._max_bytes = max_bytes
         self._max_line_bytes = max_line_bytes
 
-    def __iter__(self) -> Iterator[list[Row]]:
+    def __iter__(self) -> Iterator[Any]:
         with ByteStream(self._path, self._problems, self._max_bytes) as stream:
             window = Window(stream)
             wanted = self._block_bytes
@@ -83,7 +92,7 @@ class JsonLines(Generic[Row]):
                 rows = self._rows(window, end)
                 window.start = end
                 self.rows_seen += len(rows)
-                if rows:
+                if len(rows):
                     yield rows
                 del rows  # or two blocks would be alive while the next one is decoded
             if not self.rows_seen and not len(self._problems):
@@ -96,16 +105,16 @@ class JsonLines(Generic[Row]):
         at = window.buffer.rfind(b"\n", window.start, window.end)
         return at + 1 if at >= 0 else None
 
-    def _rows(self, window: Window, end: int) -> list[Row]:
+    def _rows(self, window: Window, end: int) -> Sized:
         text = memoryview(window.buffer)[window.start : end]
         for decoder in self._decoders(window, end):
             try:
                 return decoder.decode_lines(text)
-            except (msgspec.MsgspecError, RecursionError):
+            except (msgspec.MsgspecError, RecursionError, ValueError):
                 continue
         return list(self._one_by_one(window, end))
 
-    def _decoders(self, window: Window, end: int) -> Iterator[msgspec.json.Decoder[Row]]:
+    def _decoders(self, window: Window, end: int) -> Iterator[BlockDecoder]:
         """What to try for a whole block, the quickest first."""
         if self._narrow is not None:
             buffer, start = window.buffer, window.start
@@ -114,7 +123,7 @@ class JsonLines(Generic[Row]):
             yield from self._narrow(first, last)
         yield self._decoder
 
-    def _one_by_one(self, window: Window, end: int) -> Iterator[Row]:
+    def _one_by_one(self, window: Window, end: int) -> Iterator[msgspec.Struct]:
         start = window.start
         while start < end:
             at = window.buffer.find(b"\n", start, end)
@@ -129,13 +138,14 @@ class JsonLines(Generic[Row]):
                     yield row
             start = stop + 1
 
-    def _row(self, text: bytes) -> Row | None:
+    def _row(self, text: bytes) -> msgspec.Struct | None:
         try:
-            return self._decoder.decode(text)
+            row: msgspec.Struct = self._decoder.decode(text)
+            return row
         except (msgspec.MsgspecError, RecursionError):
             return None
 
-    def _patiently(self, text: bytes, offset: int, *, whole: bool) -> Row | None:
+    def _patiently(self, text: bytes, offset: int, *, whole: bool) -> msgspec.Struct | None:
         """The row of a line that is not as it should be; counts what was lost or repaired."""
         repaired = text
         if len(text) <= _REPAIR_LIMIT:
@@ -151,7 +161,7 @@ class JsonLines(Generic[Row]):
         self._problems.add(code, "warning", 1, offset)
         return None
 
-    def _relaxed(self, text: bytes) -> tuple[Row | None, int]:
+    def _relaxed(self, text: bytes) -> tuple[msgspec.Struct | None, int]:
         """The row without the fields that are of another type than they should be, and how many."""
         try:
             fields = _FIELDS.decode(text)
