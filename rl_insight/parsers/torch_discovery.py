@@ -73,10 +73,23 @@ def _why_not(tree: Tree, file: File) -> str | None:
     text = text.lstrip(_BEFORE_JSON)
     if not text or any(sign in text for sign in _SIGNS):
         return None
+    if _are_lines(text):
+        return "JSON lines of another kind: they hold no trace events"
     if text[:1] in b"{[":
         return _other_json(text) if complete else None
     # A name that counts ranks is a trace's: that one is broken, and parsing says how.
     return None if grammar is not None else "no trace: it begins neither with { nor with ["
+
+
+def _are_lines(text: bytes) -> bool:
+    """Whether there is a JSON object on the first line and another behind it (exports of nsys)."""
+    first, _, rest = text.partition(b"\n")
+    if not rest.lstrip().startswith(b"{"):
+        return False
+    try:
+        return isinstance(msgspec.json.decode(first), dict)
+    except msgspec.MsgspecError:
+        return False
 
 
 def _behind(name: str) -> str | None:

@@ -189,3 +189,16 @@ def test_a_trace_under_a_suffix_that_is_not_read_has_a_row_that_says_why(
     write(tmp_path, f"rank0{suffix}")
     (why,) = found(tmp_path).values()
     assert why is not None and why.startswith(reason)
+
+
+def test_json_lines_of_another_kind_are_no_trace(tmp_path: Path) -> None:
+    row = b'{"id":1,"table":"StringIds","value":"a"}\n'
+    for number, content in enumerate((row * 2, row * 5_000, b'{"NvtxEvent":{"Type":59}}\n{"a":1}')):
+        write(tmp_path, f"{number}.json", content)
+        write(tmp_path, f"worker_process_{number}.json.gz", content)
+    assert set(found(tmp_path).values()) == {
+        "JSON lines of another kind: they hold no trace events"
+    }
+    # Events one to a line are a trace whatever stands around them.
+    write(tmp_path, "0.json", b'{"ph":"X","name":"a","ts":1,"dur":1}\n' * 2)
+    assert found(tmp_path)["0.json"] is None
