@@ -30,7 +30,7 @@ _INSIDE = re.compile(rf"{_DUMP}|ASCEND_PROFILER_OUTPUT|PROF_[0-9_A-Z]*+")
 _DATE = re.compile(r"20[0-9]{2}[-_.]?[01][0-9][-_.]?[0-3][0-9][-_.:T0-9]*+")
 # Words of folders that people make for profiles in general. A folder of only such words is a
 # save_path, no role; every word more would hide a role that somebody called so.
-_TOOLS = frozenset({"torch", "mstx", "nvtx", "npu", "nsys", "gmm"})
+_TOOLS = frozenset({"torch", "mstx", "nvtx", "npu", "nsys", "nsight", "gmm"})
 _GENERIC = _TOOLS | {
     *("profile", "profiles", "profiler", "profiling", "trace", "traces", "data"),
     *("output", "outputs", "result", "results", "dump", "dumps", "log", "logs"),

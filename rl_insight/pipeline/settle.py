@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rl_insight.data import identity, roles
-from rl_insight.data.identity import Identity, UserRules
+from rl_insight.data.identity import UserRules
 from rl_insight.pipeline import clock, clock_skew
 from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.discovery import Filters
@@ -51,8 +51,9 @@ def settle_lanes(
     complete = [
         _completed(
             row,
-            identity.resolve(paths[str(row["source_id"])], row, options.rules, options.root_name),
+            paths[str(row["source_id"])],
             stage_roles.get(str(row["lane_id"]), frozenset()),
+            options,
         )
         for row in lanes
     ]
@@ -129,10 +130,14 @@ def _overlapping(captures: Sequence[tuple[int, int, str, str]]) -> Iterator[str]
             other = (end, process)
 
 
-def _completed(row: Row, who: Identity, stages: frozenset[str]) -> Row:
+def _completed(row: Row, path: str, stages: frozenset[str], options: MergeOptions) -> Row:
+    who = identity.resolve(path, row, options.rules, options.root_name)
     role = who.role
-    if role is None and len(stages) == 1:
-        (role,) = stages
+    if len(stages) == 1:
+        # A worker's name says less than the one stage in which it was captured.
+        worker = role in roles.WORKERS and options.rules.read(path)[0].role is None
+        if role is None or worker:
+            (role,) = stages
     return {
         **row,
         "role": role,

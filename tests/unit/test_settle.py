@@ -300,3 +300,31 @@ def test_windows_that_one_process_wrote_one_after_the_other_are_not_two_of_one_i
     assert simultaneous(rows) == Counter()
     rows.append({**same_rank("c", 95, 99), "pid": 8, "host": "n1"})
     assert simultaneous(rows) == {"a": 1, "b": 1, "c": 1}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nsight/worker_process_4711.1.sqlite",
+        "nvtx_profile/worker_process_4711.1.jsonl",
+        "save/actor_rollout_ref_node-1_worker_process_4711.1.sqlite",
+        "actor_node-1_worker_process_4711.1.sqlite",
+    ],
+)
+def test_a_workers_capture_of_one_stage_is_of_that_stage(path: str) -> None:
+    (found,) = settled({path: lane("a")}, stages={"a-0": frozenset({"actor_update"})}).lanes
+    assert found["role"] == "actor_update"
+
+
+def test_a_workers_capture_of_several_stages_is_the_workers() -> None:
+    stages = {"a-0": frozenset({"actor_update", "actor_compute_log_prob"})}
+    path = "actor_node-1_worker_process_4711.1.sqlite"
+    (found,) = settled({path: lane("a")}, stages=stages).lanes
+    assert found["role"] == "actor"
+
+
+def test_a_role_that_the_user_gives_is_not_replaced_by_the_stage() -> None:
+    rules = options((r"(?P<role>actor)_node",))
+    paths = {"actor_node-1_worker_process_4711.1.sqlite": lane("a")}
+    (found,) = settled(paths, rules, {"a-0": frozenset({"actor_update"})}).lanes
+    assert found["role"] == "actor"
