@@ -22,6 +22,7 @@ from rl_insight.parsers.mstx_events import (
     HOST,
     IGNORED,
     OVERLAP,
+    QUICK_EVENT,
     RANGE,
     TASK,
     MstxArgs,
@@ -75,7 +76,7 @@ def read(path: Path, path_role: str | None) -> TextRead:
 def _read(
     path: Path, path_role: str | None, with_host: bool
 ) -> tuple[ChromeTraceReader[MstxEvent], "MstxText"]:
-    reader = ChromeTraceReader(path, MstxEvent, (), MstxEventExact)
+    reader = ChromeTraceReader(path, MstxEvent, (), MstxEventExact, quick_type=QUICK_EVENT)
     text = MstxText(path_role, with_host)
     # No reference cycle runs through events: looking for one in every block costs time only.
     collecting = gc.isenabled()

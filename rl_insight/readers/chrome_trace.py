@@ -60,6 +60,9 @@ class ChromeTraceReader(Generic[Event]):
     - `exact_type`, if given, takes the place of `event_type` from the first block on in which a
       `ts` is an absolute number with decimals (1712195495519689.123), which a float would round to
       0.25 µs. Type `ts` as `Any` there: it then comes as its text, digit by digit.
+    - `quick_type`, if given, is tried first on each block. It may be a union of structs tagged by
+      `ph`, so that phases of no interest come as empty structs: such a file takes a fifth less
+      time. Events of a block are then all of it, or all of `event_type`. Type its times as `Any`.
     - `wanted` names the keys of the top level that go to `metadata`, decoded, whatever side of the
       events they stand on; of a repeated key the first counts.
 
@@ -78,6 +81,7 @@ class ChromeTraceReader(Generic[Event]):
         exact_type: type[Event] | None = None,
         block_bytes: int = BLOCK_BYTES,
         *,
+        quick_type: Any = None,
         max_bytes: int | None = None,
         max_event_bytes: int = MAX_EVENT_BYTES,
     ) -> None:
@@ -88,7 +92,8 @@ class ChromeTraceReader(Generic[Event]):
         self.events_seen = 0
         self.fallback_blocks = 0
         self._wanted = frozenset(wanted)
-        self._decoder = EventDecoder(event_type)
+        self._decoder = EventDecoder(event_type, quick_type=quick_type)
+        self._quick_type = quick_type
         self._exact_type = exact_type
         self._first_block = True
         self._block_bytes = block_bytes
@@ -296,7 +301,9 @@ class ChromeTraceReader(Generic[Event]):
             start = max(start, window.end - _FINE_TIME_TAIL)
         self._first_block = False
         if event_text.has_fine_time(window.buffer, start, window.end):
-            self._decoder = EventDecoder(self._exact_type, numbers_as_text=True)
+            self._decoder = EventDecoder(
+                self._exact_type, numbers_as_text=True, quick_type=self._quick_type
+            )
             self._exact_type = None
 
     def _break_off(self, offset: int) -> None:

@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from rl_insight.errors import ReadError
 from rl_insight.parsers import Parsed
+from rl_insight.parsers.mstx_events import QUICK_EVENT
 from tests.ascend_captures import (
     ANALYSIS,
     BASE_NS,
@@ -475,6 +477,25 @@ def test_a_trace_that_is_no_json_is_an_error(tmp_path: Path, content: bytes) -> 
 def test_json_of_another_kind_is_an_error(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(ReadError, match="JSON of another kind: it holds no trace events"):
         read(tmp_path, content)
+
+
+@pytest.mark.parametrize("phase", [{}, {"ph": None}, {"ph": 7}, {"ph": "?"}, {"ph": "BX"}])
+def test_events_of_an_unheard_of_phase_are_passed_over(tmp_path: Path, phase: Event) -> None:
+    # GIVEN a phase for which the quicker way of decoding is not made
+    events = [*BUSY, *HARDWARE, task("MatMul", "AI_CORE", 100, 20), mstx("update_actor", 90, 120)]
+    other = {"name": "x", "pid": 1, "ts": at(0), "dur": 10, **phase}
+
+    found = read(tmp_path, [*events, other])
+
+    assert (found.status, stages(found)) == ("ok", [("actor_update", 90_000, 120_000)])
+    assert list(found.problems) == []
+    assert found.tables == read(tmp_path / "healthy", events).tables
+
+
+@pytest.mark.parametrize("phase", list("BEXiICbnestfPNODSTpFMVvRc()"))
+def test_every_phase_of_the_format_is_known(tmp_path: Path, phase: str) -> None:
+    decoded = msgspec.json.decode(json.dumps({"ph": phase, "name": "x"}), type=QUICK_EVENT)
+    assert decoded.ph == phase
 
 
 def test_one_broken_event_costs_only_itself(tmp_path: Path) -> None:
