@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -128,12 +128,10 @@ class EventDecoder(Generic[Event]):
             except msgspec.ValidationError as error:
                 path = _PATH.search(str(error))
                 # Without a path the object itself is wrong: a field without a default is missing.
-                outcome = _relax(fields, path[1]) if path else None
-                if path is None or outcome is None:
+                if path is None or not _drop(fields, path[1]):
                     return None
-                if outcome == "dropped":
-                    code = "bad_timestamp" if path[1] in ("ts", "dur") else "field_dropped"
-                    found.add(code, "warning", 1, offset, str(error))
+                code = "bad_timestamp" if path[1] in ("ts", "dur") else "field_dropped"
+                found.add(code, "warning", 1, offset, str(error))
             except RecursionError:
                 return None
             else:
@@ -141,22 +139,18 @@ class EventDecoder(Generic[Event]):
                 return event
 
 
-def _relax(fields: dict[str, Any], path: str) -> Literal["changed", "dropped", None]:
-    """Make the value at `path` fit: a whole float becomes an int, anything else goes away."""
+def _drop(fields: dict[str, Any], path: str) -> bool:
+    """Take away the value at `path`; False if there is none."""
     # Keys hold dots and spaces ("External id"), so the longest key that fits is the one.
     fitting = [key for key in fields if path == key or path.startswith((f"{key}.", f"{key}["))]
     if not fitting:
-        return None
+        return False
     key = max(fitting, key=len)
     value = fields[key]
     rest = path[len(key) + 1 :]
-    if isinstance(value, dict) and rest and (outcome := _relax(value, rest)):
-        return outcome
-    if isinstance(value, float) and value.is_integer():
-        fields[key] = int(value)
-        return "changed"
-    del fields[key]
-    return "dropped"
+    if not (isinstance(value, dict) and rest and _drop(value, rest)):
+        del fields[key]
+    return True
 
 
 def example(text: bytes) -> str:

@@ -93,6 +93,18 @@ def test_a_cut_gzip_gives_all_that_it_still_holds(tmp_path: Path, cut: int) -> N
     assert (problem.code, problem.offset) == ("gzip_truncated", len(text))
 
 
+def test_a_cut_gzip_gives_what_waits_inside_the_decompressor(tmp_path: Path) -> None:
+    # One code word stands for up to 258 bytes: more comes out than one small target takes.
+    packed = gzip.compress(b"a" * 100_000)[:-9]
+    whole = zlib.decompressobj(31).decompress(packed)
+    path = tmp_path / "cut.json.gz"
+    path.write_bytes(packed)
+    for target_bytes in (10, 1000, 99_990):
+        text, problems = read(path, target_bytes)
+        assert len(text) >= len(whole) - 258
+        assert the_problem(problems).offset == len(text)
+
+
 def test_a_wrong_checksum_costs_at_most_the_last_byte(tmp_path: Path) -> None:
     packed = bytearray(gzip.compress(TEXT))
     packed[-6] ^= 0xFF

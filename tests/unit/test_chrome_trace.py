@@ -282,6 +282,16 @@ def test_a_value_too_large_to_keep_passes_by(
     assert (problem.code, problem.count, problem.example) == ("metadata_too_large", 2, "long")
 
 
+def test_a_value_too_large_is_not_kept_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rl_insight.readers.chrome_trace.MAX_METADATA_BYTES", 300_000)
+    document = {"traceEvents": [], "long": [12345] * 150_000}
+    _, reader = read(write(tmp_path, json.dumps(document)), wanted=["long"], block_bytes=1000)
+    assert reader.metadata == {}
+    assert codes(reader) == {"metadata_too_large": 1}
+
+
 def test_an_object_without_events_is_no_trace(tmp_path: Path) -> None:
     events, reader = read(write(tmp_path, '{"config": {"traceEvents": [{"ph": "X"}]}}'))
     assert events == []

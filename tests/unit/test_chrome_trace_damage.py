@@ -416,6 +416,18 @@ JUNK = ['"', "{", "}", "[", "]", ",", ":", "\\", "\n", "\0", "inf", "5", '"ph"',
 LAYOUTS: list[dict[str, Any]] = [{}, {"indent": 2}, {"separators": (",", ":")}]
 
 
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+def test_an_event_that_swallowed_others_is_given_up_for_them(
+    tmp_path: Path, block_bytes: int
+) -> None:
+    # The end of e5 is gone, and the brackets close at the end of a later list.
+    swallowing = '{"ph": "X", "name": "e5", "notes": [{"a": 1}, {"b": 2,}'
+    text = f'{{"traceEvents": [{swallowing}, {", ".join(AFTER)}], "late": [{{"b": 1}}]}}'
+    events, reader = read(tmp_path, text, block_bytes=block_bytes)
+    assert names(events) == SOUND[5:]
+    assert the_problem(reader, "event_undecodable").offset == text.index(swallowing)
+
+
 def swallows(text: str, start: int, length: int) -> bool:
     """Whether the damage made one valid object of the event and what follows it."""
     try:
