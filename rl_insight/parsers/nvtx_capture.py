@@ -149,7 +149,9 @@ class NvtxCapture:
             batch = batch.select(is_range)
         still_open = batch.ends == MISSING
         if still_open.any():
-            waiting = batch.select(still_open & (batch.starts != MISSING))
+            waiting = batch.select(still_open)
+            starts = waiting.starts
+            waiting = waiting.select_if(self.clock.possible(starts, starts, self.problems))
             room = max(0, _MOST_OPEN - sum(map(len, self._open)))
             self._lose("open_range_left_out", max(0, len(waiting) - room), "too many open ranges")
             if len(waiting) and room:

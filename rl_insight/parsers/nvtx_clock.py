@@ -14,6 +14,8 @@ from rl_insight.problems import Problems
 # Unix time of the year 2001, and of 2096. What is beyond the first is no time since a start.
 ABSOLUTE_NS: Final = 10**18
 _LATEST_NS: Final = 4 * 10**18
+# A year: no capture lasts longer.
+_LONGEST_CAPTURE_NS: Final = 366 * 24 * 3600 * 10**9
 
 
 @dataclass(slots=True)
@@ -33,11 +35,11 @@ class Clock:
 
     @property
     def length_ns(self) -> int | None:
-        """How long the capture lasted."""
+        """How long the capture lasted, as far as that is possible."""
         length = self.duration
         if length is None and self.startTime is not None and self.stopTime is not None:
             length = self.stopTime - self.startTime
-        return length if length is not None and length > 0 else None
+        return length if length is not None and 0 < length <= _LONGEST_CAPTURE_NS else None
 
     def possible(
         self, starts: IntArray, ends: IntArray, problems: Problems
@@ -50,12 +52,12 @@ class Clock:
         lengths = ends - starts
         backwards = known & (lengths < 0)
         endless = known & (lengths > LONGEST_NS)
-        outside = starts < -DOUBTFUL_NS
+        outside = (starts < -DOUBTFUL_NS) | (starts >= _LATEST_NS)
         if self.length_ns is not None:
             slack = max(self.length_ns, DOUBTFUL_NS)
             outside = (starts < -slack) | (ends > self.length_ns + slack)
             # Unless all times are absolute.
-            outside &= starts < ABSOLUTE_NS
+            outside &= (starts < ABSOLUTE_NS) | (starts >= _LATEST_NS)
         outside &= known & ~backwards & ~endless
         for code, wrong, example in (
             ("no_time", ~known, "an event without a time"),
@@ -94,6 +96,8 @@ def wall(clock: Clock, absolute: bool, problems: Problems) -> Wall:
     if start is not None and not 0 <= start < ABSOLUTE_NS:
         problems.add("odd_metadata", "warning", example=f"startTime is {start}")
         start = None
+    if clock.duration is not None and not 0 <= clock.duration <= _LONGEST_CAPTURE_NS:
+        problems.add("odd_metadata", "warning", example=f"duration is {clock.duration}")
     if absolute:
         return Wall(0, "utc", 0)
     if utc is None:

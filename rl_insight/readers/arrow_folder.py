@@ -32,7 +32,10 @@ def batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
             head = file.read(len(ARROW_FILE_MAGIC))
             file.seek(0)
             yield from _opened(file, head, wanted)
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except MemoryError as error:
+        # Batches are small: only a damaged length asks for more than there is.
+        raise ReadError(f"{path.name} cannot be read: damaged ({error})") from error
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ReadError(f"{path.name} cannot be read: {reason}") from error
 

@@ -123,3 +123,16 @@ for batch in batches(Path({str(path)!r}), ("name", "number")):
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_damaged_length_that_asks_for_more_memory_than_there_is_is_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_folder(tmp_path / "export", ROWS, "stream") / "T.arrow"
+
+    def fail(file: object) -> None:
+        raise MemoryError("malloc of size 4611686018427387904 failed")
+
+    monkeypatch.setattr("pyarrow.ipc.open_stream", fail)
+    with pytest.raises(ReadError, match="malloc of size 4611686018427387904 failed"):
+        list(batches(path, ("name",)))

@@ -809,3 +809,23 @@ assert parsed.tables["spans"].num_rows == 1, parsed
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nonsense_about_the_captures_own_time_is_not_believed(tmp_path: Path, form: Form) -> None:
+    rows = [details(UPTIME, 2**62), text_range(10, 20, "update_actor"), text_range(5, None, "x")]
+    parsed = parse_as(form, tmp_path, *rows)
+    assert times(stage(parsed), UPTIME) == (10, 20)
+    assert told(parsed.problems, "warning") == {"odd_metadata": 1}
+    # Without a known end, it is the last that happened.
+    assert lane(parsed)["capture_end_ns"] == UPTIME + 21
+
+
+def test_times_beyond_any_date_are_counted(tmp_path: Path, form: Form) -> None:
+    rows = [
+        text_range(10, 20, "update_actor"),
+        text_range(2**62, 2**62 + 5, "late"),
+        text_range(2**62, None, "late and open"),
+    ]
+    parsed = parse_as(form, tmp_path, *rows)
+    assert times(stage(parsed)) == (10, 20)
+    assert told(parsed.problems) == {"outside_capture": 2}
