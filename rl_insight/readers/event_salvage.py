@@ -155,13 +155,14 @@ class EventSalvager(Generic[Event]):
         nearest = event_text.boundary_after(buffer, start, min(window.end, start + _LONG_EVENT))
         if nearest and self._take(decoder.one(buffer, start, nearest), nearest):
             return None
-        end, crossed = event_text.closing_brace(buffer, start, window.end, self._budget)
+        reach = min(window.end, start + max(0, self._budget))
+        end = event_text.closing_brace(buffer, start, reach)
         self._budget -= (end or window.end) - start
         if end is None and not self._seems_damaged():
             return self._more_or_broken_off()
         if end and end != nearest and self._take(decoder.one(buffer, start, end), end):
             return None
-        for place in (None if crossed else end, nearest):
+        for place in (nearest, end):
             if place and self._take(self._patiently(decoder, place), place):
                 return None
         self._lose()

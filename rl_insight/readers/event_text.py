@@ -28,8 +28,7 @@ _BETWEEN = rb"(?:[\s,\[]|null)*+"
 # with a colon, looks the same; so this never decides alone.)
 _OBJECT = rb'\{\s*+"[^"\\]{0,256}+"\s*+:'
 _OBJECT_START = re.compile(_OBJECT)
-_NEXT_OBJECT = re.compile(rb"\}" + _BETWEEN + _OBJECT)
-# The same, or an empty object or the closing bracket of a list, which may stand inside a string.
+# The end of an object, if it is: an empty object or a closing bracket may stand inside a string.
 _BOUNDARY = re.compile(rb"\}" + _BETWEEN + rb"(?:" + _OBJECT + rb"|\{\s*+\}|\])")
 # The end of the events, with what follows: another key, or the end of the object and of the file.
 _LIST_END = re.compile(
@@ -40,12 +39,6 @@ _LIST_END = re.compile(
     + rb"|\}?\s*+\Z)"
 )
 _LAST_BRACE = re.compile(rb"\}\s*+\Z")
-
-
-# The brackets of one object are followed in steps that grow, so that most objects, which are
-# short, never cost more than this.
-_FIRST_STEP = 1 << 10
-_LONGEST_BOUNDARY = 512
 
 
 class _Probe(msgspec.Struct, gc=False):
@@ -160,29 +153,10 @@ def boundary_after(text: Buffer, start: int, end: int) -> int | None:
     return boundary.start() + 1 if boundary else None
 
 
-def closing_brace(text: Buffer, start: int, end: int, budget: int) -> tuple[int | None, bool]:
-    """Where the object at `start` ends by its brackets, or None if it does not before `end` or in
-    `budget` bytes; and whether a string on the way runs over the start of an object: then a quote
-    is missing or was not escaped, and that end is none.
-    """
-    lexer = Lexer()
-    position = start
-    crossed = False
-    step = _FIRST_STEP
-    while True:
-        here = min(end, position + step)
-        boundary = _NEXT_OBJECT.search(text, position, min(end, here + _LONGEST_BOUNDARY))
-        if boundary is not None:
-            here = min(here, boundary.start() + 1)
-        closed = lexer.run(text, position, here)
-        if closed >= 0:
-            return closed, crossed
-        position = lexer.position
-        if boundary is not None and boundary.start() + 1 == here:
-            crossed = crossed or lexer.in_string
-        if here == end or position - start > budget:
-            return None, crossed
-        step *= 2
+def closing_brace(text: Buffer, start: int, end: int) -> int | None:
+    """Where the object at `start` ends by its brackets, or None if it does not before `end`."""
+    closed = Lexer().run(text, start, end)
+    return closed if closed >= 0 else None
 
 
 def next_clean_event(text: Buffer, start: int, end: int) -> int | None:

@@ -229,6 +229,19 @@ def test_events_come_block_by_block(tmp_path: Path) -> None:
     assert len(sizes) >= 8
 
 
+def test_healthy_events_are_decoded_by_the_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_by_one = []
+    one = EventDecoder.one
+    monkeypatch.setattr(EventDecoder, "one", lambda *args: one_by_one.append(args) or one(*args))
+    path = write(tmp_path, json.dumps({"traceEvents": many(3000)}, indent=1))
+    blocks = [len(events) for events in ChromeTraceReader(path, Event, block_bytes=32 << 10)]
+    assert sum(blocks) == 3000
+    assert len(blocks) > 10
+    assert len(one_by_one) <= 2  # the last event, which no comma follows
+
+
 @pytest.mark.parametrize("nested", ["commas", "objects", "events"])
 def test_commas_between_braces_inside_events_are_no_cuts(tmp_path: Path, nested: str) -> None:
     inside: dict[str, Any] = {
