@@ -149,7 +149,8 @@ def _named(table: str, batch: _Columns) -> Iterator[Fact]:
         variable = pc.match_substring_regex(name, environment.VARIABLE_ROW)
         assigned = pc.match_substring_regex(value, environment.ASSIGNMENT, ignore_case=True)
         process = pc.match_substring_regex(name, environment.PID_ROW)
-        for more in (pc.and_kleene(variable, assigned), process):
+        counted = pc.match_substring_regex(value, environment.NUMBER)
+        for more in (pc.and_kleene(variable, assigned), pc.and_kleene(process, counted)):
             allowed = pc.or_kleene(allowed, more)
     # A row without a name or a value is dropped by the filter: `fill_null` would import pandas.
     chosen = batch.where(allowed)

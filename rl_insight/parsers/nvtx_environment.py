@@ -33,6 +33,7 @@ SCHEMA: Final = "EXPORT_SCHEMA_VERSION"
 # Regular expressions of names and values, which Arrow's matching understands too.
 VARIABLE_ROW: Final = "^PROCESS_([0-9]{1,9}):ENVIRONMENT_VARIABLE$"
 PID_ROW: Final = "^PROCESS_([0-9]{1,9}):PID$"
+NUMBER: Final = "^[0-9]{1,10}$"
 ASSIGNMENT: Final = f'^({"|".join(VARIABLES)})="?([0-9]{{1,10}})"?$'
 
 _VARIABLE_ROW = re.compile(VARIABLE_ROW)
@@ -42,7 +43,7 @@ _ASSIGNMENT = re.compile(ASSIGNMENT, re.IGNORECASE)
 _JSON_ASSIGNMENT = re.compile(
     rf'"\s*(?:{"|".join(VARIABLES)})=(?:\\")?[0-9]{{1,10}}(?:\\")?\s*"'.encode(), re.IGNORECASE
 )
-_NUMBER = re.compile(r"[0-9]{1,10}")
+_NUMBER = re.compile(NUMBER)
 _JSON_NUMBER = re.compile(rb'"?[0-9]{1,10}"?')
 _PLAIN_TEXT = re.compile(r"[!-~]{1,255}")
 _JSON_PLAIN_TEXT = re.compile(rb'"[!-~]{1,255}"')

@@ -89,10 +89,14 @@ def _named(table: str) -> str:
     """The rows whose values may be read at all; see `nvtx_environment`."""
     conditions = [f"name = '{name}'" for name in environment.wanted_names(table)]
     if table == rows.CAPTURE:
-        assigned = " OR ".join(f"value LIKE '{name}=%'" for name in environment.VARIABLES)
+        # Only whole numbers, with or without quotes around them.
+        assigned = " OR ".join(
+            f"(value LIKE '{name}=%' AND trim(substr(value, {len(name) + 2}), '\"0123456789') = '')"
+            for name in environment.VARIABLES
+        )
         conditions += [
             f"(name LIKE 'PROCESS\\_%:ENVIRONMENT\\_VARIABLE' ESCAPE '\\' AND ({assigned}))",
-            "name LIKE 'PROCESS\\_%:PID' ESCAPE '\\'",
+            "(name LIKE 'PROCESS\\_%:PID' ESCAPE '\\' AND trim(value, '0123456789') = '')",
         ]
     return f"({' OR '.join(conditions)})"
 

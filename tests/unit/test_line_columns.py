@@ -57,6 +57,7 @@ def test_spaces_are_part_of_the_shape() -> None:
         b'{"end":20,"kind":60,"start":10,"table":"T","text":"a"}\n',  # a fixed number differs
         b'{"end":20,"kind":59,"start":10,"table":"U","text":"a"}\n',
         b'{"end":20,"kind":59,"start":10,"table":"T","text":"a","textId":5}\n',  # goes on
+        b'{"end":20,"kind":59,"start":10,"table":"T","text":"a","unit":"b"}\n',
         b'{"end":20,"kind":59,"start":10,"table":"T","text":"a\\"b"}\n',  # an escape
         b'{"end":20,"kind":59,"start":10,"table":"T","text":"a}\n',  # no end
         b'{"end":20,"kind":59,"start":10,"table":"T","textId":5}\n',

@@ -1,18 +1,19 @@
 """Captures of nsys hold whole environments: nothing but ranks and a host name is ever read."""
 
 import logging
+import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from rl_insight.errors import ReadError
+from rl_insight.parsers import nvtx_arrow, nvtx_json, nvtx_sqlite
 from rl_insight.parsers import nvtx_environment as environment
-from rl_insight.parsers import nvtx_json
-from rl_insight.parsers.nvtx_rows import CAPTURE, EXPORT, SYSTEM, Fact, Strings
-from rl_insight.parsers.nvtx_sqlite import SqliteRows
+from rl_insight.parsers.nvtx_rows import CAPTURE, EXPORT, SYSTEM, Fact
 from rl_insight.pipeline.parse import write_folder as write_tables
-from rl_insight.problems import Problems
 from tests.nvtx_exports import (
     Row,
     capture_fact,
@@ -21,7 +22,6 @@ from tests.nvtx_exports import (
     string,
     string_range,
     system_fact,
-    text_range,
     variable,
 )
 from tests.unit.test_nvtx_parser import FORMS, Form, form, lane, parse_as
@@ -136,12 +136,47 @@ def test_only_named_values_are_taken(
 ) -> None:
     assert list(environment.facts_in(table, name, value)) == expected
     raw = msgspec.json.encode(value)
-    assert environment.may_pass(table, name, raw) or not expected
+    # A process id of 0 is none, and no secret.
+    assert environment.may_pass(table, name, raw) == (bool(expected) or value == "0")
 
 
-def test_strings_that_nothing_refers_to_never_leave_the_database(tmp_path: Path) -> None:
-    name = FORMS["sqlite"](tmp_path, [*PLANTED, *ROWS, text_range(1, 2, "x")])
-    batches = list(SqliteRows(tmp_path / name, Problems()))
-    values = [value for one in batches if isinstance(one, Strings) for value in one.values]
-    assert sorted(set(values)) == ["gemm", "update_actor"]
-    assert SECRET not in repr([one for one in batches if isinstance(one, Fact)])
+def test_values_that_may_not_be_read_never_leave_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # GIVEN a watch on the rows that queries give
+    seen: list[tuple[object, ...]] = []
+    real = nvtx_sqlite.chunks
+
+    def watched(connection: sqlite3.Connection, query: str) -> Iterator[list[tuple[object, ...]]]:
+        for chunk in real(connection, query):
+            seen.extend(chunk)
+            yield chunk
+
+    monkeypatch.setattr(nvtx_sqlite, "chunks", watched)
+    # WHEN the database is read
+    parsed = parse_as(FORMS["sqlite"], tmp_path, *PLANTED, *ROWS)
+    # THEN of the planted rows only that came which calls itself the host's name
+    assert lane(parsed)["rank_id"] == 2
+    leaked = [row for row in seen if SECRET in repr(row)]
+    assert leaked == [("Hostname", f"PASSWORD IS {SECRET}")]
+    # AND strings that no range and no kernel refers to stayed where they are
+    assert (77, SECRET) not in seen
+
+
+@pytest.mark.parametrize("form", ["parquetdir", "arrowdir, files"])
+def test_values_that_may_not_be_read_never_become_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    seen: list[str | None] = []
+    real = nvtx_arrow.texts
+
+    def watched(column: pa.Array) -> list[str | None]:
+        found = real(column)
+        seen.extend(found)
+        return found
+
+    monkeypatch.setattr(nvtx_arrow, "texts", watched)
+    rows = [row for row in PLANTED if row["table"] != "StringIds"]
+    parsed = parse_as(FORMS[form], tmp_path, *rows, *ROWS)
+    assert lane(parsed)["rank_id"] == 2
+    assert [text for text in seen if text and SECRET in text] == [f"PASSWORD IS {SECRET}"]
