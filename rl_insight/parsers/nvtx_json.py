@@ -25,7 +25,7 @@ from rl_insight.parsers.nvtx_rows import (
     whole,
 )
 from rl_insight.problems import Problems
-from rl_insight.readers.json_lines import BlockDecoder, JsonLines
+from rl_insight.readers.json_lines import BlockDecoder, JsonLines, struct_decoder
 from rl_insight.readers.line_columns import LineShape, shape_of
 
 # What is only looked at must not cost its row, whatever it is.
@@ -79,6 +79,7 @@ class RangeRow(msgspec.Struct, gc=False, tag_field="table", tag=rows.RANGES):
 
 _TABLE = re.compile(rb'"table"\s*:\s*"([A-Za-z_0-9]{1,99})"')
 _MOST_TABLES = 1_000
+_RANGE = msgspec.json.Decoder(RangeRow)
 
 # What differs between ranges with a name of their own, besides it.
 _VARYING = ("end", "globalTid", "start")
@@ -91,12 +92,12 @@ class AlikeRanges:
         self._like = like
         self._shape = shape
 
-    def decode_lines(self, text: memoryview, /) -> Ranges:
+    def __call__(self, buffer: bytearray, start: int, end: int) -> Ranges:
         """The ranges of a block. Raises ValueError unless all lines are of the shape."""
-        found = self._shape.columns(bytes(text))
+        found = self._shape.columns(buffer, start, end)
         count = len(found)
         # Where all are torch's operators, as is usual, one look at the block tells.
-        alike = found.texts.raw.count(OPERATOR_SIGN) == count
+        alike = found.texts.count(OPERATOR_SIGN) == count
         return Ranges(
             starts=found.numbers["start"],
             ends=found.numbers["end"],
@@ -119,7 +120,7 @@ class JsonRows:
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self._lines = JsonLines(path, Row, problems, narrow=self._narrow)
-        self._ranges: msgspec.json.Decoder[RangeRow] = msgspec.json.Decoder(RangeRow)
+        self._ranges = struct_decoder(RangeRow)
         self._others: dict[str, BlockDecoder] = {}
         self.tabled = 0
 
@@ -165,11 +166,11 @@ class JsonRows:
             shape = shape_of(first, _VARYING, "text")
             if shape is not None:
                 with contextlib.suppress(msgspec.MsgspecError):
-                    yield AlikeRanges(self._ranges.decode(first), shape)
+                    yield AlikeRanges(_RANGE.decode(first), shape)
             yield self._ranges
         elif table not in rows.TABLES and len(self._others) < _MOST_TABLES:
             if table not in self._others:
-                self._others[table] = msgspec.json.Decoder(_passed_over(table))
+                self._others[table] = struct_decoder(_passed_over(table))
             yield self._others[table]
 
 

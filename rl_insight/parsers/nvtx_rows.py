@@ -16,6 +16,7 @@ import numpy.typing as npt
 from rl_insight.data.name_facts import number
 from rl_insight.intervals import IntArray
 from rl_insight.parsers.kernel_names import COMPUTING, MEMORY
+from rl_insight.readers.line_columns import LineTexts
 
 STRINGS: Final = "StringIds"
 RANGES: Final = "NVTX_EVENTS"
@@ -73,13 +74,18 @@ class Ranges:
         """The rows where `chosen` is True, or at the positions in it."""
         at = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         texts = self.texts
+        chosen_texts: Sequence[str | None]
+        if isinstance(texts, LineTexts):
+            chosen_texts = texts.take(at)
+        else:
+            chosen_texts = [texts[index] for index in at.tolist()]
         return Ranges(
             self.starts[at],
             self.ends[at],
             self.kinds[at],
             self.threads[at],
             self.domains[at],
-            [texts[index] for index in at.tolist()],
+            chosen_texts,
             self.text_ids[at],
             None if self.operators is None else self.operators[at],
         )

@@ -9,7 +9,7 @@ No line is ever quoted in a problem: exports hold whole environments, with passw
 
 from collections.abc import Callable, Iterable, Iterator, Sized
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -28,15 +28,22 @@ _REPAIR_LIMIT = 1 << 20
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class BlockDecoder(Protocol):
-    """Decodes a block of whole lines; raises ValueError or MsgspecError where one does not fit.
+BlockDecoder = Callable[[bytearray, int, int], Sized]
+"""Decodes the lines in `buffer[start:end]`, in any form that tells how many rows they are.
 
-    A `msgspec.json.Decoder` is one.
-    """
+Raises ValueError, or msgspec's errors, where one does not fit. What it gives may lie in the buffer:
+it is gone when the next block is asked for.
+"""
 
-    def decode_lines(self, text: memoryview, /) -> Sized:
-        """The rows of all lines, in any form that tells how many they are."""
-        ...
+
+def struct_decoder(row_type: type[msgspec.Struct]) -> BlockDecoder:
+    """Decodes lines to a list of structs."""
+    decoder = msgspec.json.Decoder(row_type)
+
+    def decode(buffer: bytearray, start: int, end: int) -> list[msgspec.Struct]:
+        return decoder.decode_lines(memoryview(buffer)[start:end])
+
+    return decode
 
 
 class JsonLines:
@@ -70,6 +77,7 @@ class JsonLines:
         self._path = path
         self._problems = problems
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(row_type)
+        self._block = struct_decoder(row_type)
         self._names = {field.encode_name for field in msgspec.structs.fields(row_type)}
         self._narrow = narrow
         self._block_bytes = block_bytes
@@ -106,10 +114,9 @@ class JsonLines:
         return at + 1 if at >= 0 else None
 
     def _rows(self, window: Window, end: int) -> Sized:
-        text = memoryview(window.buffer)[window.start : end]
-        for decoder in self._decoders(window, end):
+        for decode in self._decoders(window, end):
             try:
-                return decoder.decode_lines(text)
+                return decode(window.buffer, window.start, end)
             except (msgspec.MsgspecError, RecursionError, ValueError):
                 continue
         return list(self._one_by_one(window, end))
@@ -121,7 +128,7 @@ class JsonLines:
             first = bytes(buffer[start : max(buffer.find(b"\n", start, end), start)])
             last = bytes(buffer[max(buffer.rfind(b"\n", start, end - 1), start) : end])
             yield from self._narrow(first, last)
-        yield self._decoder
+        yield self._block
 
     def _one_by_one(self, window: Window, end: int) -> Iterator[msgspec.Struct]:
         start = window.start

@@ -24,10 +24,13 @@ _MOST_DIGITS = 18
 
 
 class LineTexts(Sequence[str]):
-    """The texts at the end of the lines of a block; each is decoded when it is asked for."""
+    """The texts at the end of the lines of a block; each is decoded when it is asked for.
 
-    def __init__(self, raw: bytes, starts: IntArray, ends: IntArray) -> None:
-        self.raw = raw
+    They stand where the block was read to, and are gone with it.
+    """
+
+    def __init__(self, buffer: bytearray, starts: IntArray, ends: IntArray) -> None:
+        self._buffer = buffer
         self._starts = starts
         self._ends = ends
 
@@ -40,11 +43,25 @@ class LineTexts(Sequence[str]):
     def __getitem__(self, at: slice) -> list[str]: ...
     def __getitem__(self, at: int | slice) -> str | list[str]:
         if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
-        return self.raw[self._starts[at] : self._ends[at]].decode("utf-8", "replace")
+            return self.take(np.arange(*at.indices(len(self))))
+        return self.take(np.array([at]))[0]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self[:])
+
+    def take(self, places: IntArray) -> list[str]:
+        """Those at `places`."""
+        starts, ends = self._starts[places].tolist(), self._ends[places].tolist()
+        buffer = self._buffer
+        return [
+            buffer[start:end].decode("utf-8", "replace")
+            for start, end in zip(starts, ends, strict=True)
+        ]
+
+    def count(self, part: bytes) -> int:
+        """How often `part` stands in the block, texts and all."""
+        first, last = int(self._starts[0]), int(self._ends[-1])
+        return self._buffer.count(part, first, last) if len(self) else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,56 +79,64 @@ class Columns:
 class LineShape:
     """The shape of a flat JSON object: fixed bytes before each number, and before the last text.
 
-    `numbers` are pairs of the bytes before a number and its key; `before` stands before the text,
-    `after` behind it.
+    `numbers` are the bytes before a number, its key, and the most digits that it may have;
+    `before` stands before the text, `after` behind it.
     """
 
-    numbers: tuple[tuple[bytes, str], ...]
+    numbers: tuple[tuple[bytes, str, int], ...]
     before: bytes
     after: bytes
 
-    def columns(self, block: bytes) -> Columns:
-        """The columns of `block`, which ends with a line.
+    def columns(self, buffer: bytearray, start: int, end: int) -> Columns:
+        """The columns of the lines in `buffer[start:end]`, which ends with a line.
 
         Raises ValueError unless every line is of this shape.
         """
-        data = np.frombuffer(block, np.uint8)
-        breaks = np.flatnonzero(data == _NEWLINE)
-        ends = breaks if block.endswith(b"\n") else np.append(breaks, len(block))
-        starts = np.concatenate(([0], ends[:-1] + 1))
+        data = np.frombuffer(buffer, np.uint8)[start:end]
+        ends = np.flatnonzero(data == _NEWLINE)
+        if end > start and data[-1] != _NEWLINE:
+            ends = np.append(ends, end - start)
+        ends += start
+        starts = np.concatenate(([start], ends[:-1] + 1))
         # The text is the only part that is not compared: so it holds no quote, if there are as
         # many in the block as the shape has.
-        fixed = [*(literal for literal, _ in self.numbers), self.before, self.after]
-        quotes = sum(literal.count(b'"') for literal in fixed)
-        if b"\\" in block or np.count_nonzero(data == _QUOTE) != quotes * len(ends):
+        fixed = [*(literal for literal, _, _ in self.numbers), self.before, self.after]
+        quotes = sum(literal.count(b'"') for literal in fixed) * len(ends)
+        if buffer.find(b"\\", start, end) >= 0 or np.count_nonzero(data == _QUOTE) != quotes:
             raise ValueError("a quote or an escape inside a text")
-        longest = max(_MOST_DIGITS + 1, *map(len, fixed))
-        padded = block + b"\0" * longest
+        try:
+            return self._columns(buffer, starts, ends)
+        except IndexError:
+            # Looking behind the end of the buffer.
+            raise ValueError("a line that is too short") from None
+
+    def _columns(self, buffer: bytearray, starts: IntArray, ends: IntArray) -> Columns:
         at = starts
         numbers = {}
-        for literal, key in self.numbers:
-            at = _passed(padded, at, literal)
-            numbers[key], at = _number(padded, at)
-        at = _passed(padded, at, self.before)
+        for literal, key, width in self.numbers:
+            at = _passed(buffer, at, literal)
+            numbers[key], at = _number(buffer, at, width)
+        at = _passed(buffer, at, self.before)
         closing = ends - len(self.after)
-        _passed(padded, closing, self.after)
+        _passed(buffer, closing, self.after)
         if (closing < at).any():
             raise ValueError("a line that is too short")
-        return Columns(numbers, LineTexts(block, at, closing))
+        return Columns(numbers, LineTexts(buffer, at, closing))
 
 
 def shape_of(line: bytes, numbers: Sequence[str], text: str) -> LineShape | None:
     """The shape of `line`, in which `numbers` may vary and `text`, the last member; all else is
     fixed. None where it is no flat object, or one of these is missing.
     """
-    found: list[tuple[bytes, str]] = []
+    found: list[tuple[bytes, str, int]] = []
     literal = b""
     at = 0
     while member := _MEMBER.match(line, at):
         key = member[2].decode()
         at = member.end()
         if key in numbers and member[3] is not None:
-            found.append((literal + member[1], key))
+            # Within a block numbers grow by a digit at most.
+            found.append((literal + member[1], key, min(len(member[3]) + 1, _MOST_DIGITS)))
             literal = b""
         elif key == text and member[4] is not None:
             end = _END.match(line, at)
@@ -126,32 +151,36 @@ def shape_of(line: bytes, numbers: Sequence[str], text: str) -> LineShape | None
     return None
 
 
-def _gathered(padded: bytes, at: IntArray, length: int) -> bytes:
+def _gathered(buffer: bytearray, at: IntArray, length: int) -> bytes:
     """`length` bytes from each of the places `at`, one after the other."""
-    places = np.ndarray((len(padded) - length + 1,), f"V{length}", padded, strides=(1,))
+    places = np.ndarray((len(buffer) - length + 1,), f"V{length}", buffer, strides=(1,))
     return places[at].tobytes()
 
 
-def _passed(padded: bytes, at: IntArray, literal: bytes) -> IntArray:
+def _passed(buffer: bytearray, at: IntArray, literal: bytes) -> IntArray:
     """The places behind `literal`, which must stand at all of the places `at`."""
-    if _gathered(padded, at, len(literal)) != literal * len(at):
+    if _gathered(buffer, at, len(literal)) != literal * len(at):
         raise ValueError("a line of another shape")
     return at + len(literal)
 
 
-def _number(padded: bytes, at: IntArray) -> tuple[IntArray, IntArray]:
-    """The numbers at the places `at`, and the places behind them."""
-    width = _MOST_DIGITS + 1
-    text = np.frombuffer(_gathered(padded, at, width), np.uint8).reshape(-1, width)
+def _number(buffer: bytearray, at: IntArray, width: int) -> tuple[IntArray, IntArray]:
+    """The numbers of at most `width` digits at the places `at`, and the places behind them."""
+    text = np.frombuffer(_gathered(buffer, at, width + 1), np.uint8).reshape(-1, width + 1)
     digits = text - ord("0")
     widths: npt.NDArray[np.int64] = np.argmax(digits > 9, axis=1)
+    least, most = (int(widths.min()), int(widths.max())) if len(widths) else (1, 1)
     # No end within the width and no digit at all both give 0.
-    if not widths.all():
+    if least == 0:
         raise ValueError("no number, or one that is too long")
+    if least == most:
+        return digits[:, :most] @ _powers(most), at + widths
     values = np.empty(len(at), np.int64)
-    for count in set(widths.tolist()):
+    for count in range(least, most + 1):
         own = widths == count
-        powers = 10 ** np.arange(count - 1, -1, -1, dtype=np.int64)
-        chosen = digits if own.all() else digits[own]
-        values[own] = chosen[:, :count] @ powers
+        values[own] = digits[own][:, :count] @ _powers(count)
     return values, at + widths
+
+
+def _powers(count: int) -> IntArray:
+    return 10 ** np.arange(count - 1, -1, -1, dtype=np.int64)

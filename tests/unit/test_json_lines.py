@@ -10,7 +10,7 @@ import pytest
 
 from rl_insight.errors import ReadError
 from rl_insight.problems import Problems
-from rl_insight.readers.json_lines import JsonLines
+from rl_insight.readers.json_lines import BlockDecoder, JsonLines, struct_decoder
 
 SECRET = "canary-must-not-leak"
 
@@ -161,15 +161,15 @@ def test_what_stands_in_a_damaged_line_is_never_told(tmp_path: Path, line: bytes
         assert all(SECRET not in (one.example or "") for one in problems)
 
 
-def narrow(first: bytes, last: bytes) -> "Iterator[msgspec.json.Decoder[NumberRow]]":
+def narrow(first: bytes, last: bytes) -> Iterator[BlockDecoder]:
     if b'"kind":"number"' in first and b'"kind":"number"' in last:
-        yield msgspec.json.Decoder(NumberRow)
+        yield struct_decoder(NumberRow)
 
 
 def narrowed(tmp_path: Path, content: str) -> list[list[type]]:
     path = tmp_path / "rows.jsonl"
     path.write_text(content)
-    reader = JsonLines(path, Row, Problems(), 40, narrow=narrow)  # type: ignore[arg-type]
+    reader = JsonLines(path, Row, Problems(), 40, narrow=narrow)
     return [[type(row) for row in block] for block in reader]
 
 
@@ -182,7 +182,7 @@ def test_a_block_that_does_not_fit_is_read_as_any_other(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     # GIVEN a block that begins and ends with rows of a kind but holds another
     path.write_text('{"kind":"number","n":1}\n{"kind":"x","n":2}\n{"kind":"number","n":3}\n')
-    reader = JsonLines(path, Row, Problems(), narrow=narrow)  # type: ignore[arg-type]
+    reader = JsonLines(path, Row, Problems(), narrow=narrow)
     assert [(type(row), row.n) for block in reader for row in block] == [
         (Row, 1),
         (Row, 2),
