@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,23 +34,30 @@ def operator_name(name: str) -> str | None:
     return name[: found.start()] if found and found.start() else None
 
 
-def are_operators(texts: Sequence[str | None]) -> npt.NDArray[np.bool_]:
-    """Which of many names are those of torch's operators."""
+def are_operators(texts: Sequence[object]) -> npt.NDArray[np.bool_]:
+    """Which of many names, as text or as its UTF-8, are those of torch's operators."""
     found = np.ones(len(texts), dtype=bool)
     for at in range(0, len(texts), _TOGETHER):
         several = texts[at : at + _TOGETHER]
-        try:
-            # Where all are, as is usual, one look at all of them is several times as fast.
-            all_are = "\n".join(several).count(_SIGN) == len(several)  # type: ignore[arg-type]
-        except TypeError:  # one has no name of its own
-            all_are = False
-        if not all_are:
+        if not _all_are(several):
             found[at : at + _TOGETHER] = [_is_operator(text) for text in several]
     return found
 
 
-def _is_operator(text: str | None) -> bool:
-    return text is not None and (_SIGN in text or _OTHER_SIGN in text)
+def _all_are(several: Sequence[Any]) -> bool:
+    """Whether all are, as is usual: one look at all of them is several times as fast."""
+    try:
+        if isinstance(several[0], bytes):
+            return b"\n".join(several).count(OPERATOR_SIGN) == len(several)
+        return "\n".join(several).count(_SIGN) == len(several)
+    except TypeError:  # one has no name of its own
+        return False
+
+
+def _is_operator(text: object) -> bool:
+    if isinstance(text, bytes):
+        return OPERATOR_SIGN in text or _OTHER_SIGN.encode() in text
+    return isinstance(text, str) and (_SIGN in text or _OTHER_SIGN in text)
 
 
 def is_library(domain: str) -> bool:

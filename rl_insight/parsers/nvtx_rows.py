@@ -8,7 +8,7 @@ file per table. Times are ns since the capture began (ANALYSIS_DETAILS.startTime
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,34 @@ _LARGEST: Final = 2**63 - 1
 _FEW: Final = 8
 
 
+class EncodedTexts(Sequence[str | None]):
+    """Texts as their UTF-8; each is decoded when it is asked for. What is no text is None."""
+
+    def __init__(self, texts: Sequence[object]) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, at: int) -> str | None: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str | None]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str | None] | None:
+        if isinstance(at, slice):
+            return [_decoded(text) for text in self._texts[at]]
+        return _decoded(self._texts[at])
+
+    def take(self, places: IntArray) -> list[str | None]:
+        """Those at `places`."""
+        texts = self._texts
+        return [_decoded(texts[index]) for index in places.tolist()]
+
+
+def _decoded(text: object) -> str | None:
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
     """Rows of NVTX_EVENTS: columns of one length.
@@ -75,7 +103,7 @@ class Ranges:
         at = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         texts = self.texts
         chosen_texts: Sequence[str | None]
-        if isinstance(texts, LineTexts):
+        if isinstance(texts, LineTexts | EncodedTexts):
             chosen_texts = texts.take(at)
         else:
             chosen_texts = [texts[index] for index in at.tolist()]

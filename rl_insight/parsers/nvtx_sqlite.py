@@ -8,9 +8,19 @@ from typing import Final
 from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
-from rl_insight.parsers.nvtx_rows import Batch, Fact, Ranges, Strings, Work, column, whole
+from rl_insight.parsers.nvtx_names import are_operators
+from rl_insight.parsers.nvtx_rows import (
+    Batch,
+    EncodedTexts,
+    Fact,
+    Ranges,
+    Strings,
+    Work,
+    column,
+    whole,
+)
 from rl_insight.problems import Problems
-from rl_insight.readers.sqlite import chunks, columns, database, quoted
+from rl_insight.readers.sqlite import chunks, columns, database, decoded, quoted
 
 _LONGEST_VALUE: Final = 300
 _USES: Final = (
@@ -45,6 +55,8 @@ class SqliteRows:
             if not present:
                 raise ReadError("this database is no export of nsys: it has none of its tables")
             for table in rows.TABLES:
+                # Most names of ranges are never looked at, so they are not decoded either.
+                connection.text_factory = bytes if table == rows.RANGES else decoded
                 for query in self._queries(table, present):
                     try:
                         for chunk in chunks(connection, query):
@@ -111,8 +123,9 @@ def _batches(table: str, chunk: Sequence[tuple[object, ...]]) -> Iterator[Batch]
             column(kinds),
             column(threads),
             column(domains),
-            [text if isinstance(text, str) else None for text in texts],
+            EncodedTexts(texts),
             column(text_ids),
+            are_operators(texts),
         )
     elif table == rows.STRINGS:
         known = [

@@ -14,7 +14,7 @@ MAGIC = b"SQLite format 3\x00"
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 """What a damaged database raises."""
 
-_CHUNK_ROWS = 65_536
+_CHUNK_ROWS = 16_384
 
 
 @contextlib.contextmanager
@@ -52,6 +52,11 @@ def chunks(
         yield rows
 
 
+def decoded(raw: bytes) -> str:
+    """The text of a database, which nobody checked."""
+    return raw.decode("utf-8", "replace")
+
+
 def quoted(name: str) -> str:
     """`name` as an identifier in SQL."""
     return '"' + name.replace('"', '""') + '"'
@@ -80,7 +85,7 @@ def _connect(path: Path, parameters: str, *, cut_off: bool = False) -> sqlite3.C
         f"file:{quote(str(path.absolute()))}?{parameters}", uri=True, timeout=1
     )
     try:
-        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        connection.text_factory = decoded
         # A hostile schema may hold views and triggers that call functions.
         connection.execute("PRAGMA trusted_schema = OFF")
         if cut_off:
