@@ -16,10 +16,9 @@ from rl_insight.parsers.mstx_capture import MstxCapture
 from rl_insight.parsers.mstx_discovery import OUTPUT, claims, is_database, is_trace
 from rl_insight.parsers.mstx_metadata import Told
 from rl_insight.parsers.mstx_tables import Wanted, build
+from rl_insight.parsers.options import RANGE_DEPTH, range_depth
 from rl_insight.problems import Problems
-
-_RANGE_DEPTH = "timeline.parser.range_depth"
-_DEFAULT_RANGE_DEPTH = 2
+from rl_insight.schema import TIMELINE_TABLES
 
 
 class MstxParser:
@@ -28,8 +27,8 @@ class MstxParser:
     name = "mstx"
     preset = "timeline"
     cache_version = 1
-    tables = ("lanes", "spans", "breakdown", "activity", "collectives", "ops")
-    options = (_RANGE_DEPTH,)
+    tables = TIMELINE_TABLES
+    options = (RANGE_DEPTH,)
 
     def discover(self, tree: Tree) -> Iterator[Found]:
         """Every capture in `tree`, also one that was never analysed: its row says what to do."""
@@ -46,11 +45,10 @@ class MstxParser:
             if not source.files and not any(source.absolute.iterdir()):
                 return Parsed("empty", "the capture is an empty folder: nothing was recorded")
             raise ReadError(_not_analysed(source))
-        depth = options.get(_RANGE_DEPTH)
         wanted = Wanted(
             source.source_id,
             identity.path_role(source.path, source.root.name),
-            depth if isinstance(depth, int) else _DEFAULT_RANGE_DEPTH,
+            range_depth(options),
         )
         problems = Problems()
         told = mstx_metadata.read(source.root, source.files, problems)

@@ -3,7 +3,6 @@
 It reads the export in any of its forms: JSON lines, SQLite, a folder of Parquet or Arrow files.
 """
 
-import gc
 from collections.abc import Iterator, Mapping
 
 from rl_insight.data import identity
@@ -12,17 +11,16 @@ from rl_insight.data.tree import Tree
 from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers.base import Found, Parsed, Source
+from rl_insight.parsers.garbage import without_collection
 from rl_insight.parsers.losses import is_cut_short
 from rl_insight.parsers.nvtx_capture import NvtxCapture
 from rl_insight.parsers.nvtx_kinds import export_command
 from rl_insight.parsers.nvtx_ranks import Named
 from rl_insight.parsers.nvtx_sources import open_rows
 from rl_insight.parsers.nvtx_tables import Wanted, build
+from rl_insight.parsers.options import RANGE_DEPTH, range_depth
 from rl_insight.problems import Problems
 from rl_insight.schema import TIMELINE_TABLES
-
-_RANGE_DEPTH = "timeline.parser.range_depth"
-_DEFAULT_RANGE_DEPTH = 2
 
 
 class NvtxParser:
@@ -32,7 +30,7 @@ class NvtxParser:
     preset = "timeline"
     cache_version = 1
     tables = TIMELINE_TABLES
-    options = (_RANGE_DEPTH,)
+    options = (RANGE_DEPTH,)
 
     def discover(self, tree: Tree) -> Iterator[Found]:
         """Every capture in `tree`, in the form that is read, and its other forms to be skipped."""
@@ -49,15 +47,9 @@ class NvtxParser:
         problems = Problems()
         rows = open_rows(source, problems)
         capture = NvtxCapture()
-        # No reference cycle runs through rows: looking for one in every block costs time only.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
+        with without_collection():
             for batch in rows:
                 capture.add(batch)
-        finally:
-            if collecting:
-                gc.enable()
         if rows.rows_seen and not rows.tabled:
             raise ReadError(
                 f"JSON lines of another kind: no row names a table ({export_command(source.path)})"
@@ -70,7 +62,7 @@ class NvtxParser:
                 source_id=source.source_id,
                 path_role=identity.path_role(source.path, source.root.name),
                 name=Named(name.pid if name.grammar == "nsys" else None, name.rank),
-                range_depth=_range_depth(options),
+                range_depth=range_depth(options),
                 cut_short=is_cut_short(problems),
             ),
         )
@@ -87,11 +79,6 @@ class NvtxParser:
 
 
 PARSER = NvtxParser()
-
-
-def _range_depth(options: Mapping[str, object]) -> int:
-    depth = options.get(_RANGE_DEPTH)
-    return depth if isinstance(depth, int) else _DEFAULT_RANGE_DEPTH
 
 
 def _why_empty(problems: Problems, rows: int) -> str:

@@ -1,20 +1,20 @@
 """The parser for PyTorch profiler (kineto) traces. It reads JSON; it does not import PyTorch."""
 
-import gc
 from collections.abc import Iterator, Mapping
 
 from rl_insight.data import identity
 from rl_insight.data.tree import Tree
 from rl_insight.parsers.base import Found, Parsed, Source
+from rl_insight.parsers.garbage import without_collection
 from rl_insight.parsers.losses import cut_before_events, is_cut_short, lost, why_empty
+from rl_insight.parsers.options import RANGE_DEPTH, range_depth
 from rl_insight.parsers.torch_capture import TorchCapture
 from rl_insight.parsers.torch_discovery import claims
 from rl_insight.parsers.torch_events import TorchEvent, TorchEventExact
 from rl_insight.parsers.torch_tables import Wanted, build, told_by
 from rl_insight.readers.chrome_trace import ChromeTraceReader
+from rl_insight.schema import TIMELINE_TABLES
 
-_RANGE_DEPTH = "timeline.parser.range_depth"
-_DEFAULT_RANGE_DEPTH = 2
 _METADATA = ("distributedInfo", "baseTimeNanoseconds", "host_name")
 
 
@@ -24,8 +24,8 @@ class TorchParser:
     name = "torch"
     preset = "timeline"
     cache_version = 1
-    tables = ("lanes", "spans", "breakdown", "activity", "collectives", "ops")
-    options = (_RANGE_DEPTH,)
+    tables = TIMELINE_TABLES
+    options = (RANGE_DEPTH,)
 
     def discover(self, tree: Tree) -> Iterator[Found]:
         """Every trace in `tree`, and what might be taken for one, with the reason to skip it."""
@@ -38,16 +38,10 @@ class TorchParser:
         """
         reader = ChromeTraceReader(source.absolute, TorchEvent, _METADATA, TorchEventExact)
         capture = TorchCapture()
-        # No reference cycle runs through events: looking for one in every block costs time only.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
+        with without_collection():
             for events in reader:
                 capture.add(events)
                 del events  # or two blocks would be alive while the next one is decoded
-        finally:
-            if collecting:
-                gc.enable()
         problems = reader.problems
         foreign = not reader.has_events_key or (reader.events_seen and not capture.is_trace)
         if foreign and not is_cut_short(problems):
@@ -63,7 +57,7 @@ class TorchParser:
             Wanted(
                 source_id=source.source_id,
                 path_role=identity.path_role(source.path, source.root.name),
-                range_depth=_range_depth(options),
+                range_depth=range_depth(options),
                 cut_short=is_cut_short(problems),
             ),
         )
@@ -81,8 +75,3 @@ class TorchParser:
 
 
 PARSER = TorchParser()
-
-
-def _range_depth(options: Mapping[str, object]) -> int:
-    depth = options.get(_RANGE_DEPTH)
-    return depth if isinstance(depth, int) else _DEFAULT_RANGE_DEPTH
