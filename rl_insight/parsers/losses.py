@@ -5,6 +5,8 @@ from rl_insight.problems import Problems
 # The reader's words for a file that ends before the capture did.
 _CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "read_failed", "too_large")
 _EMPTY = "empty_file"
+# Those of which the example says what is damaged.
+_OF_TABLES = ("table_damaged", "column_missing")
 
 
 def is_cut_short(problems: Problems) -> bool:
@@ -23,24 +25,30 @@ def why_empty(problems: Problems, events: int) -> str:
     return f"no timed events: none of its {events:,} events has a duration"
 
 
-def cut_before_events(problems: Problems) -> str:
-    """What became of a file that ends before its first event."""
+def cut_before_events(problems: Problems, noun: str = "event") -> str:
+    """What became of a file that ends before its first event, or whatever `noun` it holds."""
     found = [one for one in problems if one.code in _CUT]
     at = max((one.offset for one in found if one.offset is not None), default=None)
     where = "" if at is None else f" after {_bytes(at)}"
-    return f"the file breaks off{where}, before its events"
+    return f"the file breaks off{where}, before its {noun}s"
 
 
-def lost(problems: Problems, events: int) -> str | None:
-    """What the reader lost and how much is there; None when it lost nothing."""
+def lost(
+    problems: Problems, count: int, noun: str = "event", writer: str | None = None
+) -> str | None:
+    """What the reader lost and how much is there; None when it lost nothing.
+
+    `count` is how many events, or whatever `noun` the file holds, could be read; `writer` says
+    which version of the profiler wrote it, where that is known.
+    """
     found = [one for one in problems if one.severity != "info" and one.code != _EMPTY]
     if not found:
         return None
-    if not events and is_cut_short(problems):
-        return cut_before_events(problems)
-    kept = f"the {events:,} events that could be read are kept" if events else "nothing is left"
-    if events == 1:
-        kept = "the one event that could be read is kept"
+    if not count and is_cut_short(problems):
+        return cut_before_events(problems, noun)
+    kept = f"the {count:,} {noun}s that could be read are kept" if count else "nothing is left"
+    if count == 1:
+        kept = f"the one {noun} that could be read is kept"
     cut = next((one for one in found if one.code in _CUT), None)
     if cut is not None:
         where = "" if cut.offset is None else f" after {_bytes(cut.offset)} of unpacked text"
@@ -48,7 +56,10 @@ def lost(problems: Problems, events: int) -> str | None:
     worst = max(found, key=lambda one: one.count)
     where = "" if worst.offset is None else f", first at byte {worst.offset:,}"
     times = "once" if worst.count == 1 else f"{worst.count:,} times"
-    return f"damaged ({worst.code}, {times}{where}); {kept}"
+    damage = f"damaged ({worst.code}, {times}{where})"
+    if worst.code in _OF_TABLES:
+        damage = f"damaged: {worst.example}"
+    return f"{damage}{f' ({writer})' if writer else ''}; {kept}"
 
 
 def _bytes(count: int) -> str:

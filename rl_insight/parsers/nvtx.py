@@ -12,7 +12,7 @@ from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.garbage import without_collection
-from rl_insight.parsers.losses import is_cut_short
+from rl_insight.parsers.losses import is_cut_short, lost
 from rl_insight.parsers.nvtx_capture import NvtxCapture
 from rl_insight.parsers.nvtx_kinds import export_command
 from rl_insight.parsers.nvtx_ranks import Named
@@ -66,16 +66,16 @@ class NvtxParser:
                 cut_short=is_cut_short(problems),
             ),
         )
-        lost = _lost(problems, rows.rows_seen, capture)
+        damage = lost(problems, rows.rows_seen, "row", _writer(capture))
         problems.extend(capture.problems)
         if not tables["spans"].num_rows:
             why = _why_empty(problems, rows.rows_seen)
-            detail = why if lost is None else f"{why}; {lost}"
+            detail = why if damage is None else f"{why}; {damage}"
             # What damage left nothing of was not empty, it was lost.
-            status = "empty" if lost is None else "failed"
+            status = "empty" if damage is None else "failed"
             return Parsed(status, detail, rows.rows_seen, problems, tables)
-        status = "ok" if lost is None else "salvaged"
-        return Parsed(status, lost, rows.rows_seen, problems, tables)
+        status = "ok" if damage is None else "salvaged"
+        return Parsed(status, damage, rows.rows_seen, problems, tables)
 
 
 PARSER = NvtxParser()
@@ -92,20 +92,8 @@ def _why_empty(problems: Problems, rows: int) -> str:
     )
 
 
-def _lost(problems: Problems, rows: int, capture: NvtxCapture) -> str | None:
-    """What the reader lost and how much is there, for a person; None when it lost nothing."""
-    found = [one for one in problems if one.severity != "info" and one.code != "empty_file"]
-    if not found:
-        return None
-    kept = f"the {rows:,} rows that could be read are kept"
-    if is_cut_short(problems):
-        cut = next((one for one in found if one.offset is not None), None)
-        where = "" if cut is None else f" after {cut.offset:,} bytes of unpacked text"
-        return f"the file breaks off{where}; {kept}"
-    worst = max(found, key=lambda one: one.count)
-    schema = next((str(f.value) for f in capture.facts if f.name == environment.SCHEMA), None)
-    version = f" (schema version {schema})" if schema is not None else ""
-    if worst.code in ("table_damaged", "column_missing"):
-        return f"damaged: {worst.example}{version}; {kept}"
-    where = "" if worst.offset is None else f", first at byte {worst.offset:,}"
-    return f"damaged ({worst.code}, {worst.count} times{where}){version}; {kept}"
+def _writer(capture: NvtxCapture) -> str | None:
+    """Which version of the exporter's schema it is, where that is told."""
+    told = (fact.value for fact in capture.facts if fact.name == environment.SCHEMA)
+    version = next(told, None)
+    return None if version is None else f"schema version {version}"
