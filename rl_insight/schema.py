@@ -164,6 +164,65 @@ OPS = pa.schema(
     ]
 )
 
+# What a recorded vector may hold, and what may have told so: the user, msprobe's dump, the numbers
+# themselves, the format, or nothing.
+LOAD_KINDS = ("counts", "cumsum", "pairs")
+LOAD_KIND_SOURCES = ("config", "dump.json", "auto", "format", "assumed")
+PHASES = ("forward", "recompute", "backward")
+
+# One row per recorded grouped matmul, or per layer and pass of an inference engine. In the merged
+# table `load` is tokens per expert, whatever the file held. In the cache it is the file's own
+# vector (pairs one after the other), `load_kind` what the dump or the shape says, and what the
+# structure step decides (pass_index, micro_batch, layer, mostly phase) is null. `expert_offset` is
+# the global id of the first expert of `load`; null where the same index may mean another expert on
+# another rank.
+EXPERT_LOAD = pa.schema(
+    [
+        ("source_id", pa.string()),
+        ("step", pa.int64()),
+        ("role", LABEL),
+        ("rank_id", pa.int32()),
+        ("op_index", pa.int64()),
+        ("api", LABEL),
+        ("pass_index", pa.int64()),
+        ("micro_batch", pa.int32()),
+        ("phase", LABEL),
+        ("layer", pa.int32()),
+        ("ep_rank", pa.int32()),
+        ("ep_size", pa.int32()),
+        ("expert_offset", pa.int64()),
+        ("load_kind", LABEL),
+        ("load_kind_from", LABEL),
+        ("load", pa.list_(pa.int64())),
+    ]
+)
+
+# One row per step, role, rank, micro-batch and layer, and, with `rank_id` and `micro_batch` null,
+# one per step, role and layer over all ranks and micro-batches. Where the structure of a dump
+# cannot be told, `layer` is null and `op_index` tells the rows apart.
+EXPERT_BALANCE = pa.schema(
+    [
+        ("step", pa.int64()),
+        ("role", LABEL),
+        ("rank_id", pa.int32()),
+        ("micro_batch", pa.int32()),
+        ("layer", pa.int32()),
+        ("op_index", pa.int64()),
+        ("ranks", pa.int32()),
+        ("experts", pa.int32()),
+        ("total", pa.int64()),
+        ("mean", pa.float64()),
+        ("max", pa.int64()),
+        ("argmax", pa.int64()),
+        ("max_over_mean", pa.float64()),
+        ("max_vio", pa.float64()),
+        ("cv", pa.float64()),
+        ("gini", pa.float64()),
+        ("dead_share", pa.float64()),
+        ("entropy", pa.float64()),
+    ]
+)
+
 SCHEMAS: dict[str, pa.Schema] = {
     "sources": SOURCES,
     "lanes": LANES,
@@ -172,7 +231,12 @@ SCHEMAS: dict[str, pa.Schema] = {
     "activity": ACTIVITY,
     "collectives": COLLECTIVES,
     "ops": OPS,
+    "expert_load": EXPERT_LOAD,
+    "expert_balance": EXPERT_BALANCE,
 }
 
 # The tables of a timeline run besides `sources`, which every run has.
 TIMELINE_TABLES = ("lanes", "spans", "breakdown", "activity", "collectives", "ops")
+
+# The tables of a heatmap run besides `sources`.
+HEATMAP_TABLES = ("expert_load", "expert_balance")

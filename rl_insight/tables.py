@@ -136,6 +136,8 @@ def _array(values: Column, kind: pa.DataType) -> pa.Array:
         return _strings(values)
     if kind in _NUMPY_OF:
         return _integers(values, kind)
+    if pa.types.is_float64(kind):
+        return _floats(values)
     if pa.types.is_boolean(kind):
         return _booleans(values)
     if pa.types.is_list(kind):
@@ -191,6 +193,15 @@ def _fits(value: object, target: type[np.signedinteger]) -> bool:
     return limits.min <= int(value) <= limits.max
 
 
+def _floats(values: Column) -> pa.Array:
+    validity, missing = _validity(values)
+    for value in values:
+        if value is not None and not isinstance(value, float | int | np.floating):
+            raise ValueError(f"{value!s:.100} is no number")
+    data = np.array([0.0 if value is None else value for value in values], dtype=np.float64)
+    return pa.Array.from_buffers(pa.float64(), len(data), [validity, pa.py_buffer(data)], missing)
+
+
 def _booleans(values: Column) -> pa.Array:
     validity, missing = _validity(values)
     for value in values:
@@ -232,11 +243,19 @@ def _lists(values: Column, kind: pa.DataType) -> pa.Array:
         raise ValueError(f"{sum(lengths)} items in all, at most {_LONGEST} can be held")
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])
-    flat = [item for value in values if value is not None for item in value]  # type: ignore[union-attr]
-    child = _array(flat, kind.value_type)
+    child = _array(_joined(values), kind.value_type)
     return pa.Array.from_buffers(
         kind, len(lengths), [validity, pa.py_buffer(offsets)], missing, children=[child]
     )
+
+
+def _joined(lists: Column) -> Column:
+    """All items of `lists` one after the other."""
+    given = [one for one in lists if one is not None]
+    arrays = [one for one in given if isinstance(one, np.ndarray)]
+    if arrays and len(arrays) == len(given):
+        return np.concatenate(arrays)
+    return [item for one in given for item in one]  # type: ignore[union-attr]
 
 
 def _structs(values: Column, kind: pa.DataType) -> pa.Array:

@@ -1,6 +1,6 @@
 """What a parser is: it finds its inputs in a listing, and turns one input into tables."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -19,13 +19,16 @@ class Found:
     decide whether the cache is stale. With `skip` it is not parsed, but stands in `sources` as
     `skipped` with that sentence. `peek` gives what the input's own metadata tells about its
     identity (columns of `lanes`, such as `rank_id`) as far as its first bytes show; it is called
-    only when the user chose ranks, to leave out the others without reading them.
+    only when the user chose ranks, to leave out the others without reading them. `pack` is the
+    folder whose inputs may be read by one job where they are many and small; unset, the folder
+    that holds the input.
     """
 
     path: str
     files: tuple[str, ...]
     skip: str | None = None
     peek: Callable[[], Mapping[str, object]] | None = field(default=None, compare=False)
+    pack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,9 @@ class Source:
 class Parsed:
     """What one source gave.
 
-    `tables` may lack tables that are empty. `status` is `ok`, `salvaged` (something was lost),
+    `tables` may lack tables that are empty. `parts` are tables that may grow beyond what memory
+    should hold: each is read as the caller takes its parts one by one, and only then do the other
+    fields here tell what came of it. `status` is `ok`, `salvaged` (something was lost),
     `empty` (nothing timed inside), `failed` or `skipped` (not ours after all); `detail` is one
     sentence for a person, or None when all is well. `events` counts the records that were read.
     """
@@ -57,6 +62,7 @@ class Parsed:
     events: int = 0
     problems: Problems = field(default_factory=Problems)
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    parts: Mapping[str, Iterable[pa.Table]] = field(default_factory=dict)
 
 
 class Parser(Protocol):

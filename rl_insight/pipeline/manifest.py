@@ -104,7 +104,8 @@ def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str,
         known = manifest.assigned.setdefault(parser, {})
         wanted = {one.path: one for one in found}
         unwanted = {one.path: one for one in discovery.filtered.get(parser, ())}
-        for unit in assign(parser, wanted, per_job[parser], known, unwanted):
+        folders = {one.path: one.pack for one in found if one.pack is not None}
+        for unit in assign(parser, wanted, per_job[parser], known, unwanted, folders):
             known.update(dict.fromkeys(unit.sources, unit.name))
             _write_unit(output, unit, wanted | unwanted, tree, files, manifest.prints)
             manifest.units.append(unit)

@@ -15,6 +15,8 @@ MAX_JOBS = 2_000
 # Where there are that many units already, what is new still gets some jobs side by side.
 _ROOM_FOR_NEW = MAX_JOBS // 100
 
+_NO_FOLDERS: Mapping[str, str] = {}
+
 _UNSAFE = re.compile(r"[^0-9A-Za-z]+")
 _NAME_LENGTH = 60
 
@@ -39,13 +41,15 @@ def assign(
     per_job: int,
     known: Mapping[str, str],
     unwanted: Iterable[str] = (),
+    folders: Mapping[str, str] = _NO_FOLDERS,
 ) -> list[Unit]:
     """Pack `paths` into units of at most `per_job` sources of one folder.
 
-    `known` maps a path to the unit name that it had before; it keeps it. `unwanted` are paths that
-    are there but filtered away: a unit that has them besides others keeps them, so that a filter
-    never makes stale what is parsed. When there would be more than MAX_JOBS units, new ones hold
-    more sources each, and of neighbouring folders too.
+    The folder of a path is what `folders` says, else the one that holds it. `known` maps a path to
+    the unit name that it had before; it keeps it. `unwanted` are paths that are there but filtered
+    away: a unit that has them besides others keeps them, so that a filter never makes stale what is
+    parsed. When there would be more than MAX_JOBS units, new ones hold more sources each, and of
+    neighbouring folders too.
     """
     wanted = sorted(paths)
     members: dict[str, list[str]] = {}
@@ -53,19 +57,20 @@ def assign(
         if path in known:
             members.setdefault(known[path], []).append(path)
     fresh = [path for path in wanted if path not in known]
-    chunks = _chunks(fresh, per_job, max(_ROOM_FOR_NEW, MAX_JOBS - len(members)))
+    placed: dict[str, list[str]] = {}
+    for path in fresh:
+        placed.setdefault(folders.get(path, path.rpartition("/")[0]), []).append(path)
+    chunks = _chunks(placed, per_job, max(_ROOM_FOR_NEW, MAX_JOBS - len(members)))
     chosen = {known[path] for path in wanted if path in known}
     members = {name: found for name, found in members.items() if name in chosen}
     members |= {_unit_name(chunk): chunk for chunk in chunks}
     return [Unit(parser, name, tuple(sorted(found))) for name, found in sorted(members.items())]
 
 
-def _chunks(paths: list[str], per_job: int, room: int) -> list[list[str]]:
-    """`paths`, sorted, in at most `room` parts: of one folder each where that is possible."""
+def _chunks(folders: Mapping[str, list[str]], per_job: int, room: int) -> list[list[str]]:
+    """The paths of all `folders` in at most `room` parts: of one folder each where possible."""
+    paths = [path for found in folders.values() for path in found]
     per_job = max(per_job, -(-len(paths) // room))
-    folders: dict[str, list[str]] = {}
-    for path in paths:
-        folders.setdefault(path.rpartition("/")[0], []).append(path)
     chunks = [chunk for found in folders.values() for chunk in _cut(found, per_job)]
     return chunks if len(chunks) <= room else _cut(paths, per_job)
 

@@ -43,6 +43,8 @@ def stored(tmp_path: Path, kind: pa.DataType, values: tables.Column) -> list[obj
         (pa.int64(), [None, 5, None]),
         (pa.int64(), [None, None]),
         (pa.int32(), [INT32_MAX, None, INT32_MIN]),
+        (pa.float64(), [0.5, None, -1.0, float("inf"), 3, np.float64(0.25)]),
+        (pa.float64(), [None]),
         (pa.bool_(), [True, False, None, True, True, True, True, True, False]),
         (pa.string(), ["", None, "α<script>\n\x00\t", "𝔘", "x" * 100_000]),
         (LABEL, ["torch", None, "torch", "", "数据", "torch"]),
@@ -241,6 +243,8 @@ def test_joining_nothing_gives_an_empty_table_of_the_schema() -> None:
 
 def sample(kind: pa.DataType, n: int) -> object:
     """A value of `kind` that tells which one it is."""
+    if pa.types.is_float64(kind):
+        return n / 4
     if pa.types.is_list(kind):
         return [sample(kind.value_type, n)]
     if pa.types.is_struct(kind):

@@ -1,0 +1,1 @@
+"""Tables to tables: what is in the merged tables, and what follows from them."""
