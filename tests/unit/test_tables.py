@@ -350,6 +350,8 @@ def sample(kind):
         return {f.name: sample(f.type) for f in kind}
     if pa.types.is_boolean(kind):
         return True
+    if pa.types.is_float64(kind):
+        return 0.5
     return 7 if pa.types.is_integer(kind) else "seven"
 
 schema = SCHEMAS[sys.argv[1]]
