@@ -1,7 +1,6 @@
 """From the input folder to units: what each parser claims, and what is left out for certain."""
 
 import contextlib
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +11,9 @@ from rl_insight.data.identity import UserRules
 from rl_insight.data.tree import NOT_REGULAR, Tree
 from rl_insight.errors import InputError, PluginError
 from rl_insight.parsers import PARSERS, Found, Parser
+from rl_insight.pipeline.layout import is_name
 
 AUTO = "auto"
-
-# It becomes a folder's name and a wildcard of workflow/rules/parse.smk.
-_PARSER_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ def parser_names(setting: str, preset: str) -> list[str]:
         names = [name.strip() for name in setting.split(",") if name.strip()]
     for name in names:
         own = PARSERS.get(name).name
-        if own != name or not _PARSER_NAME.fullmatch(name):
+        if own != name or not is_name(name):
             raise PluginError(
                 f"the parser {own!r} cannot be used under the name {name!r}: "
                 "both must be the same, of letters, digits, _ and -"

@@ -3,6 +3,7 @@
 All paths here are relative to the output folder, which is the workflow's working directory.
 """
 
+import re
 from pathlib import Path
 
 MANIFEST = Path("manifest.json")
@@ -20,6 +21,14 @@ SKIPPED = PARSED / "skipped.json"
 
 # Stands in a unit's cache folder when its parse job was killed and the rest was drawn without it.
 TOMBSTONE = "tombstone"
+
+# What a parser and a unit may be called: both become folders, and wildcards of the parse rule.
+NAME = "[A-Za-z0-9_-]+"
+
+
+def is_name(text: str) -> bool:
+    """Whether a parser or a unit may be called so."""
+    return re.fullmatch(NAME, text) is not None
 
 
 def unit_file(parser: str, unit: str) -> Path:

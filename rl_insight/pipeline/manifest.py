@@ -5,7 +5,6 @@ Written by the main process only. A job needs nothing but its unit file.
 
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +22,6 @@ from rl_insight.pipeline.discovery import Discovery, Skipped
 from rl_insight.pipeline.units import Unit, assign, source_id
 
 _VERSION = 1
-
-# What the parse rule takes for a parser's or a unit's name.
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(slots=True)
@@ -86,7 +82,7 @@ def _plainly_named(found: Manifest) -> bool:
     """Whether all names are such as units and parsers have: they become folders."""
     names = {name for unit in found.units for name in (unit.parser, unit.name)}
     names.update(found.assigned, *(known.values() for known in found.assigned.values()))
-    return all(_NAME.fullmatch(name) for name in names)
+    return all(map(layout.is_name, names))
 
 
 def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str, int]) -> Manifest:

@@ -1,5 +1,5 @@
 from rl_insight.errors import RLInsightError
-from rl_insight.pipeline.layout import SKIPPED
+from rl_insight.pipeline.layout import NAME, SKIPPED
 from rl_insight.pipeline.workflow import Run
 from snakemake.exceptions import WorkflowError
 

@@ -9,8 +9,8 @@ rule parse:
     benchmark:
         "benchmarks/parse/{parser}/{unit}.tsv"
     wildcard_constraints:
-        parser="[A-Za-z0-9_-]+",
-        unit="[A-Za-z0-9_-]+",
+        parser=NAME,
+        unit=NAME,
     retries: 2
     conda:
         "../envs/rl-insight.yaml"
