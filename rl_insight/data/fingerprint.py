@@ -8,11 +8,11 @@ import hashlib
 from pathlib import Path
 
 from rl_insight.data.tree import File
+from rl_insight.readers.gzip_head import GZIP_MAGIC
 
 UNREADABLE = "unreadable:"
 
 _END_BYTES = 65_536
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def fingerprint(root: Path, file: File) -> str:
@@ -34,6 +34,6 @@ def fingerprint(root: Path, file: File) -> str:
         return f"{UNREADABLE}{error.errno}"
     digest.update(head)
     digest.update(tail)
-    if not head.startswith(_GZIP_MAGIC):
+    if not head.startswith(GZIP_MAGIC):
         digest.update(str(file.mtime_ns).encode())
     return f"{file.size_bytes}:{digest.hexdigest()}"

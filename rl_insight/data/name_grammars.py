@@ -27,6 +27,9 @@ from dataclasses import replace
 from rl_insight.data import roles
 from rl_insight.data.name_facts import INT32, NOTHING, NameFacts, digits, number, unix_time
 
+TORCH_GRAMMARS = frozenset({"verl-A/B", "verl-C/D", "vllm", "sglang", "tensorboard"})
+"""Those that only a writer of torch traces follows."""
+
 _RELOCATED = re.compile(r"(rollout-replica([0-9]++))(?:-globalrank([0-9]++))?_")
 _KINDS = (".pt.trace.json", ".trace.json", ".json", ".jsonl", ".pt", ".pickle", ".db")
 

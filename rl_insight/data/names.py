@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from rl_insight.data import roles
 from rl_insight.data.name_facts import INT32, NOTHING, NameFacts, digits, number
-from rl_insight.data.name_grammars import read
+from rl_insight.data.name_grammars import TORCH_GRAMMARS, read
 
-__all__ = ["NOTHING", "NameFacts", "facts", "folder_facts"]
+__all__ = ["NOTHING", "TORCH_GRAMMARS", "NameFacts", "facts", "folder_facts"]
 
 _ASCEND_FILE = re.compile(r"(?:ascend_pytorch_profiler|profiler_info)_([0-9]++)\.(?:db|json)\Z")
 

@@ -11,6 +11,8 @@ the roles; up to v0.9 the ranges inside a trace carry the function's name instea
 import re
 from collections.abc import Collection
 
+from rl_insight.data.name_facts import INT32
+
 STAGES = frozenset(
     {
         "actor_compute_log_prob",
@@ -61,7 +63,6 @@ _KNOWN = {**{name: name for name in STAGES | WHOLE_STEP | WORKERS}, **_FUNCTIONS
 # verl: `agent_loop_rollout_replica_<n>` is the folder of a replica's engine, `rollout-replica<n>`
 # the prefix of files that were moved out of it. Other engines' folders end alike.
 _REPLICA = re.compile(r"[-_]replica[-_]?([0-9]{1,10})\Z")
-_LARGEST_REPLICA = 2**31 - 1
 
 
 def canonical(raw: str) -> str:
@@ -82,7 +83,7 @@ def split_replica(role: str) -> tuple[str, int | None]:
     """
     parent, slash, name = role.rpartition("/")
     match = _REPLICA.search(name)
-    if match is not None and int(match[1]) <= _LARGEST_REPLICA:
+    if match is not None and int(match[1]) <= INT32:
         engine = name[: match.start()]
         known = "agent_loop_rollout" if engine == "rollout" else _canonical(engine)
         # An unknown role may end in such a number for reasons of its own.

@@ -13,6 +13,9 @@ import numpy as np
 from rl_insight.intervals import IntArray
 
 SECOND = 1_000_000_000
+ABSOLUTE_NS = 10**18
+"""The year 2001 as Unix time: what is later counts from 1970, not from a start of anything."""
+
 LONGEST_NS = 7 * 24 * 3600 * SECOND
 """No event lasts longer."""
 

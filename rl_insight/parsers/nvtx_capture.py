@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rl_insight.parsers.nvtx_clock import ABSOLUTE_NS, Clock
+from rl_insight.parsers.extent import ABSOLUTE_NS
+from rl_insight.parsers.nvtx_clock import Clock
 from rl_insight.parsers.nvtx_devices import NvtxDevices, ProcessDevices
 from rl_insight.parsers.nvtx_names import are_operators
 from rl_insight.parsers.nvtx_ranges import ProcessRanges, Wanted, joined

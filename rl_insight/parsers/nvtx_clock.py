@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rl_insight.intervals import IntArray
-from rl_insight.parsers.extent import DOUBTFUL_NS, LONGEST_NS
+from rl_insight.parsers.extent import ABSOLUTE_NS, DOUBTFUL_NS, LONGEST_NS
 from rl_insight.parsers.nvtx_rows import MISSING
 from rl_insight.problems import Problems
 
-# Unix time of the year 2001, and of 2096. What is beyond the first is no time since a start.
-ABSOLUTE_NS: Final = 10**18
+# Unix time of the year 2096: what is later is no time.
 _LATEST_NS: Final = 4 * 10**18
 # A year: no capture lasts longer.
 _LONGEST_CAPTURE_NS: Final = 366 * 24 * 3600 * 10**9

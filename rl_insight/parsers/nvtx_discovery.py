@@ -12,27 +12,23 @@ from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from rl_insight.data.names import facts
+from rl_insight.data.names import TORCH_GRAMMARS, facts
 from rl_insight.data.tree import File, Tree, scan
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Found
-from rl_insight.parsers.nvtx_kinds import RAW, UNFINISHED, are_messages, are_rows, unpacked
+from rl_insight.parsers.nvtx_kinds import OTHER_FORMS, RAW, UNFINISHED, are_messages, are_rows
 from rl_insight.parsers.nvtx_rows import TABLES
+from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
 from rl_insight.readers.sqlite import MAGIC, database
-
-_HEAD: Final = 65_536
 
 _DATABASES: Final = (".sqlite", ".sqlite3", ".db", ".db3")
 _LINES: Final = (".jsonl", ".jsonlines", ".ndjson", ".json")
 _LINES_ALSO_PACKED: Final = (*_LINES, *(f"{suffix}.gz" for suffix in _LINES))
 _FOLDER_FILES: Final = (".parquet", ".arrow")
-# Forms that nsys writes and that are not read.
-_OTHER_FORMS: Final = (".h5", ".hdf", ".arrows")
 _FOLDER_SUFFIXES: Final = re.compile(r"[_.](pqtdir|arwdir|parquetdir|arrowdir|parquet|arrow)\Z")
 
-# SQLite databases and JSON that belong to profiles of others.
+# SQLite databases and JSON of the Ascend profiler.
 _ASCEND: Final = re.compile(r"ascend_pytorch_profiler|analysis\.db|msprof|profiler_")
-_TORCH: Final = frozenset({"verl-A/B", "verl-C/D", "vllm", "sglang", "tensorboard"})
 
 
 class Form(IntEnum):
@@ -127,7 +123,7 @@ def _file(tree: Tree, file: File) -> tuple[Form, str] | None:
     for suffixes, form in (
         (RAW, Form.RAW),
         ((UNFINISHED,), Form.UNFINISHED),
-        (_OTHER_FORMS, Form.OTHER),
+        (OTHER_FORMS, Form.OTHER),
         (_DATABASES, Form.DATABASE),
         (_LINES_ALSO_PACKED, Form.LINES),
     ):
@@ -150,7 +146,7 @@ def _of_others(file: File) -> bool:
     """Whether a name is that of another profiler's file, so that it need not be opened."""
     if any(part.endswith("ascend_pt") for part in file.parts[:-1]) or _ASCEND.match(file.name):
         return True
-    return facts(file.path).grammar in _TORCH
+    return facts(file.path).grammar in TORCH_GRAMMARS
 
 
 def _database(tree: Tree, file: File) -> Form | None:
@@ -167,7 +163,7 @@ def _database(tree: Tree, file: File) -> Form | None:
 
 
 def _lines(tree: Tree, file: File) -> Form | None:
-    text = unpacked(tree.head(file.path, _HEAD))
+    text, _ = unpacked(tree.head(file.path, HEAD_BYTES), file.size_bytes)
     if are_rows(text):
         return Form.LINES
     return Form.MESSAGES if are_messages(text) else None

@@ -2,18 +2,15 @@
 
 import re
 import shlex
-import zlib
 from pathlib import PurePosixPath
 from typing import Final
 
 import msgspec
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
-_GZIP_AND_ZLIB_HEADER: Final = 47
-_MOST_UNPACKED: Final = 65_536
-
 RAW: Final = (".nsys-rep", ".qdrep")
 UNFINISHED: Final = ".qdstrm"
+OTHER_FORMS: Final = (".h5", ".hdf", ".arrows")
+"""Forms of export that nsys writes and that are not read."""
 
 # The tables of an export: those that are always there, and the families of the others.
 _TABLE: Final = (
@@ -38,16 +35,6 @@ class _Probe(msgspec.Struct, gc=False):
 
 
 _PROBE: Final = msgspec.json.Decoder(_Probe)
-
-
-def unpacked(head: bytes) -> bytes:
-    """The beginning of the text of a file that starts with `head`."""
-    if not head.startswith(GZIP_MAGIC):
-        return head
-    try:
-        return zlib.decompressobj(_GZIP_AND_ZLIB_HEADER).decompress(head, _MOST_UNPACKED)
-    except zlib.error:
-        return b""
 
 
 def are_rows(text: bytes) -> bool:
@@ -80,7 +67,7 @@ def export_words(path: str) -> list[str]:
     """The same as a list of arguments."""
     place = PurePosixPath(path)
     stem = place.name
-    for suffix in (*RAW, UNFINISHED, ".json", ".h5", ".hdf", ".arrows"):
+    for suffix in (*RAW, UNFINISHED, ".json", *OTHER_FORMS):
         stem = stem.removesuffix(suffix)
     report = place.with_name(place.name if place.name.endswith(RAW) else f"{stem}{RAW[0]}")
     target = place.with_name(f"{stem}.sqlite")

@@ -7,18 +7,16 @@ from typing import Protocol
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Source
 from rl_insight.parsers.nvtx_kinds import (
+    OTHER_FORMS,
     RAW,
     UNFINISHED,
     are_messages,
     export_command,
-    unpacked,
 )
 from rl_insight.parsers.nvtx_rows import Batch
 from rl_insight.problems import Problems
+from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
 from rl_insight.readers.sqlite import MAGIC
-
-_HEAD = 65_536
-_OTHER_FORMS = (".h5", ".hdf", ".arrows")
 
 
 class Rows(Protocol):
@@ -58,18 +56,19 @@ def open_rows(source: Source, problems: Problems) -> Rows:
             "nsys was ended before it made a report of this: run QdstrmImporter -i "
             f"{PurePosixPath(source.path).name}, then {export_command(source.path)}"
         )
-    if source.path.endswith(_OTHER_FORMS):
+    if source.path.endswith(OTHER_FORMS):
         raise ReadError(f"this form of export is not read: {export_command(source.path)}")
     try:
         with path.open("rb") as file:
-            head = file.read(_HEAD)
+            head = file.read(HEAD_BYTES)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}") from error
     if head.startswith(MAGIC):
         from rl_insight.parsers.nvtx_sqlite import SqliteRows
 
         return SqliteRows(path, problems)
-    if are_messages(unpacked(head)):
+    text, _ = unpacked(head, len(head))
+    if are_messages(text):
         raise ReadError(
             "an export of the older kind (--type json), which is not read: "
             f"{export_command(source.path)}"

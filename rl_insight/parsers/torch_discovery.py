@@ -7,10 +7,11 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from rl_insight.data.names import facts
+from rl_insight.data.names import TORCH_GRAMMARS, facts
 from rl_insight.data.tree import File, Tree
 from rl_insight.parsers.base import Found
-from rl_insight.parsers.torch_head import HEAD, told_rank, unpacked
+from rl_insight.parsers.torch_head import told_rank
+from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
 
 _SUFFIXES = (".json", ".json.gz")
 # What no parser reads, by the suffix behind that of a trace.
@@ -23,8 +24,6 @@ _NOT_READ = {
 }
 _ROTATED = "an older file that was kept beside its successor: give it a name in .json to read it"
 _BEHIND = re.compile(rf"\.json(?:\.gz)?\.({'|'.join(_NOT_READ)}|[0-9]{{1,3}})", re.IGNORECASE)
-# Names that only a writer of torch traces gives (`data.name_grammars`).
-_TRACE_GRAMMARS = frozenset({"verl-A/B", "verl-C/D", "vllm", "sglang", "tensorboard"})
 # Neighbours of profiles that are JSON themselves: Ascend's, msprobe's.
 _OTHERS = re.compile(
     r"(profiler_info(_[0-9]+)?|profiler_metadata|dump|stack|construct|debug|communication"
@@ -67,9 +66,9 @@ def _why_not(tree: Tree, file: File) -> str | None:
     if _ASCEND_TRACE.fullmatch(name):
         return "trace of the Ascend profiler: --profiler-type mstx reads its folder"
     grammar = facts(file.path).grammar
-    if grammar in _TRACE_GRAMMARS or file.size_bytes == 0:
+    if grammar in TORCH_GRAMMARS or file.size_bytes == 0:
         return None
-    text, complete = unpacked(tree.head(file.path, HEAD), file.size_bytes)
+    text, complete = unpacked(tree.head(file.path, HEAD_BYTES), file.size_bytes)
     text = text.lstrip(_BEFORE_JSON)
     if not text or any(sign in text for sign in _SIGNS):
         return None

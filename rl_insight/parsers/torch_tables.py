@@ -6,18 +6,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from rl_insight import tables
+from rl_insight.data.name_facts import INT32
 from rl_insight.parsers import lane_tables
 from rl_insight.parsers.collectives import count_of
 from rl_insight.parsers.device_tables import see
+from rl_insight.parsers.extent import ABSOLUTE_NS
 from rl_insight.parsers.lane_tables import LaneRows
 from rl_insight.parsers.stages import Capture, Span, find_spans
 from rl_insight.parsers.torch_capture import TorchCapture
 from rl_insight.problems import Problems
 from rl_insight.schema import LANES
-
-# Times beyond this (the year 2001 of Unix time) are absolute; a base starts a span of 91 days.
-_ABSOLUTE_NS = 10**18
-_LARGEST_INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +51,8 @@ def told_by(metadata: Mapping[str, object], problems: Problems) -> Told:
         problems.add("odd_metadata", "warning", 1, example=f"distributedInfo is {told!r}")
     host = metadata.get("host_name")
     return Told(
-        rank_id=_number("rank", info, _LARGEST_INT32, problems),
-        world_size=_number("world_size", info, _LARGEST_INT32, problems),
+        rank_id=_number("rank", info, INT32, problems),
+        world_size=_number("world_size", info, INT32, problems),
         host=host if isinstance(host, str) and host else None,
         base_ns=_number("baseTimeNanoseconds", metadata, 2**62, problems) or 0,
     )
@@ -130,7 +128,7 @@ def _base(first_ns: int, base_ns: int, problems: Problems) -> tuple[int, str]:
     Wall clock = baseTimeNanoseconds + ts since kineto 8bf50de2 (April 2024); before, ts itself is
     Unix time and the base is missing or 0.
     """
-    if first_ns > _ABSOLUTE_NS:
+    if first_ns > ABSOLUTE_NS:
         if base_ns:
             problems.add(
                 "base_ignored",
@@ -143,7 +141,7 @@ def _base(first_ns: int, base_ns: int, problems: Problems) -> tuple[int, str]:
 
 def _device_number(device_id: object) -> int | None:
     number = count_of(device_id)
-    return number if number is not None and number <= _LARGEST_INT32 else None
+    return number if number is not None and number <= INT32 else None
 
 
 def _spans(capture: TorchCapture, wanted: Wanted) -> list[Span]:

@@ -17,8 +17,8 @@ from isal import isal_zlib
 
 from rl_insight.errors import ReadError
 from rl_insight.problems import Problems
+from rl_insight.readers.gzip_head import GZIP_MAGIC
 
-GZIP_MAGIC = b"\x1f\x8b"
 # The stubs of isal say that its error is an instance.
 _DAMAGE = (cast(type[Exception], isal_zlib.error), zlib.error)
 _GZIP_HEADER = 31  # zlib's number for "gzip container, 32 kB window"
