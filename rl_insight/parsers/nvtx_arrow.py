@@ -29,6 +29,7 @@ class ArrowRows:
     def __init__(self, files: Mapping[str, Path], problems: Problems) -> None:
         self._files = files
         self._problems = problems
+        self._incomplete: set[str] = set()
         self.rows_seen = 0
 
     @property
@@ -54,7 +55,8 @@ class ArrowRows:
     def _batches(self, table: str, batch: "_Columns") -> Iterator[Batch]:
         missing = [name for name in rows.NEEDED.get(table, ()) if name not in batch]
         if missing:
-            if "column_missing" not in self._problems:
+            if table not in self._incomplete:
+                self._incomplete.add(table)
                 example = f"{table} has no column {missing[0]}"
                 self._problems.add("column_missing", "warning", len(missing), example=example)
         elif table == rows.RANGES:

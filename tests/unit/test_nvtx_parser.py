@@ -355,6 +355,17 @@ def test_a_column_that_is_needed_is_named_with_the_version(tmp_path: Path, make:
     assert "NVTX_EVENTS has no column start (schema version 9.1.0)" in parsed.detail
 
 
+@pytest.mark.parametrize("make", [_database, _parquet, _arrow], ids=["sqlite", "parquet", "arrow"])
+def test_every_column_that_is_needed_and_missing_is_counted_once(
+    tmp_path: Path, make: Form
+) -> None:
+    # GIVEN StringIds without its `value`, and ranges without `start`, more than one batch holds
+    rows: list[Row] = [{"table": "StringIds", "id": 1}]
+    rows += [{"table": "NVTX_EVENTS", "end": 9, "eventType": 60, "text": "a"}] * 70_000
+    parsed = parse_as(make, tmp_path, *rows)
+    assert parsed.problems.count("column_missing") == 2
+
+
 # -- the clock -----------------------------------------------------------------------------------
 
 
