@@ -5,7 +5,7 @@ as torch_npu's own breakdown has it (_trace_step_time_db_parser.py); OVERLAP_ANA
 or MindStudio Insight has made it, is the same, united already. Stages are rows of MSTX_EVENTS.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -17,6 +17,7 @@ from rl_insight.intervals import IntArray
 from rl_insight.parsers import mstx_db_device, mstx_db_told
 from rl_insight.parsers.collectives import count_of
 from rl_insight.parsers.mstx_capture import MstxCapture
+from rl_insight.parsers.mstx_db_device import Take
 from rl_insight.parsers.mstx_events import Wanted, is_library_domain
 from rl_insight.parsers.mstx_metadata import Told
 from rl_insight.parsers.mstx_queries import AscendDatabase, Rows
@@ -24,8 +25,6 @@ from rl_insight.parsers.sieve import Sieve
 from rl_insight.problems import Problems
 from rl_insight.readers.sqlite import database
 from rl_insight.readers.timestamps import NOT_A_TIME
-
-Take = Callable[[Rows, IntArray, IntArray], None]
 
 _STAGE_TYPES = (1, 2)
 """Of MSTX_EVENTS: push/pop and start/end; the others are marks."""

@@ -14,6 +14,8 @@ from rl_insight.parsers.mstx_queries import AscendDatabase, Rows
 from rl_insight.parsers.op_names import LEFT_OUT
 
 Take = Callable[[Rows, IntArray, IntArray], None]
+"""Takes rows with their starts and durations in ns, all three of one length."""
+
 Load = Callable[[str, str, Take], None]
 
 # msprof's OverlapAnalysisType, and its names in ENUM_OVERLAP_ANALYSIS_TYPE.

@@ -13,7 +13,7 @@ from rl_insight.parsers.extent import ABSOLUTE_NS
 from rl_insight.parsers.nvtx_clock import Clock
 from rl_insight.parsers.nvtx_devices import NvtxDevices, ProcessDevices
 from rl_insight.parsers.nvtx_names import are_operators
-from rl_insight.parsers.nvtx_ranges import ProcessRanges, Wanted, joined
+from rl_insight.parsers.nvtx_ranges import KeptNames, ProcessRanges, joined
 from rl_insight.parsers.nvtx_rows import (
     DOMAIN_KIND,
     KERNEL,
@@ -63,7 +63,7 @@ class NvtxCapture:
         """A range that lasts until then was still open; None where that cannot be told."""
         self._characters = 0
         self._ranges: dict[int, ProcessRanges] = {}
-        self._wanted = Wanted(self.strings)
+        self._kept_names = KeptNames(self.strings)
         self._domains: dict[tuple[int, int], str | int] = {}
         self._open: list[Ranges] = []
         self._held: list[Work] = []
@@ -183,7 +183,7 @@ class NvtxCapture:
                     continue
                 self._ranges[pid] = ProcessRanges()
             own = np.flatnonzero(processes == pid)
-            self._ranges[pid].add(batch, own, operators, self._wanted)
+            self._ranges[pid].add(batch, own, operators, self._kept_names)
 
     def _name_domains(self, created: Ranges) -> None:
         processes = np.where(created.threads == MISSING, MISSING, process_of(created.threads))

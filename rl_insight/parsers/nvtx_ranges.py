@@ -73,11 +73,11 @@ class ProcessRanges:
         self.last_ns: int | None = None
 
     def add(
-        self, ranges: Ranges, own: IntArray, operators: npt.NDArray[np.bool_], wanted: "Wanted"
+        self, ranges: Ranges, own: IntArray, operators: npt.NDArray[np.bool_], names: "KeptNames"
     ) -> None:
         """Take the ranges at the positions `own`; `operators` tells which of all are torch's.
 
-        `wanted` tells which names must stay.
+        `names` tells whose ranges must stay.
         """
         if len(own) == 0:
             return
@@ -95,7 +95,7 @@ class ProcessRanges:
             return
         chosen = np.array(
             [
-                wanted.text(text) if text is not None else wanted.number(number)
+                names.text(text) if text is not None else names.number(number)
                 for text, number in zip(rest.texts, rest.text_ids.tolist(), strict=True)
             ],
             dtype=bool,
@@ -150,7 +150,7 @@ class ProcessRanges:
         return found, unnamed, of_libraries
 
 
-class Wanted:
+class KeptNames:
     """Tells the names that must stay, whatever their length: of stages, and of batches.
 
     `strings` are those known so far. A name that is not known yet may be one, and stays.
