@@ -14,7 +14,7 @@ from rl_insight.errors import CacheError, RLInsightError, UsageError
 
 
 def _preprocess(words: Sequence[str]) -> int:
-    from rl_insight.pipeline.preprocess import command
+    from rl_insight.pipeline.preprocess_command import command
 
     return command(words)
 

@@ -1,9 +1,6 @@
-"""`rl-insight preprocess`: export raw captures, several at a time, each in a process of its own."""
+"""Exports raw captures, several at a time, each in a process of its own."""
 
-import os
-import re
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -13,28 +10,8 @@ from pathlib import Path
 
 from rl_insight.data.tree import Tree, scan
 from rl_insight.errors import InputError, UsageError
-from rl_insight.pipeline.preprocess_ascend import ASCEND
 from rl_insight.pipeline.preprocess_kinds import RawCapture, RawKind
-from rl_insight.pipeline.preprocess_nsys import NSYS
 from rl_insight.pipeline.terminal import count, duration, printable
-
-KINDS: tuple[RawKind, ...] = (ASCEND, NSYS)
-
-HELP = """\
-usage: rl-insight preprocess FOLDER [--jobs N] [--python FILE] [-n]
-
-Exports the raw captures below FOLDER, so that they can be read: Ascend captures that were never
-analysed, by torch_npu, and reports of NVIDIA Nsight Systems, by nsys. Results are written into or
-beside the captures; what can be read already stays.
-
-  --jobs N         How many at a time. Default: half of the processors.
-  --python FILE    The interpreter in which torch_npu is installed. Default: this one.
-  -n, --dry-run    Say what would be done, and do nothing.
-
-Exit codes: 0 all can be read now, 1 some cannot, 2 nothing could be done.
-"""
-
-_COUNT = re.compile(r"[1-9][0-9]{0,3}")
 
 # What a command printed is kept to tell why it failed; the end of it is enough.
 _KEPT_OUTPUT = 20_000
@@ -42,7 +19,7 @@ _KEPT_OUTPUT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the command line asks for."""
+    """What is asked for: how many `jobs` at a time, and the interpreter that has torch_npu."""
 
     folder: Path
     jobs: int
@@ -56,47 +33,6 @@ class Failure:
 
     path: str
     why: str
-
-
-def command(words: Sequence[str]) -> int:
-    """Run `rl-insight preprocess WORDS`; gives the exit code.
-
-    Raises UsageError when nothing can be done: for the words, the folder or a missing program.
-    """
-    if "-h" in words or "--help" in words:
-        print(HELP, end="")
-        return 0
-    order = parse(words)
-    return preprocess(order, KINDS, print)
-
-
-def parse(words: Sequence[str]) -> Order:
-    """Take the words apart. Raises UsageError."""
-    folders: list[str] = []
-    values = {"--jobs": str(max(1, (os.cpu_count() or 2) // 2)), "--python": sys.executable}
-    dry_run = False
-    rest = iter(words)
-    for word in rest:
-        name, equals, value = word.partition("=")
-        if word in ("-n", "--dry-run"):
-            dry_run = True
-        elif name in values:
-            given = value if equals else next(rest, "")
-            if not given:
-                raise UsageError(f"{name} needs a value")
-            values[name] = given
-        elif word.startswith("-"):
-            raise UsageError(f"there is no flag {name} of preprocess; see rl-insight preprocess -h")
-        else:
-            folders.append(word)
-    if len(folders) != 1:
-        raise UsageError("preprocess needs one folder: rl-insight preprocess FOLDER")
-    jobs = values["--jobs"]
-    if not _COUNT.fullmatch(jobs):
-        raise UsageError(f"--jobs: {jobs!r} is no whole number from 1")
-    # Path.expanduser raises for a user that does not exist; this leaves the text as it is.
-    folder = Path(os.path.expanduser(folders[0]))  # noqa: PTH111
-    return Order(folder, int(jobs), values["--python"], dry_run)
 
 
 def preprocess(order: Order, kinds: Iterable[RawKind], say: Callable[[str], None]) -> int:

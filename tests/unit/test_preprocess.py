@@ -8,7 +8,8 @@ import pytest
 
 from rl_insight.errors import InputError, UsageError
 from rl_insight.main import main
-from rl_insight.pipeline.preprocess import Order, parse
+from rl_insight.pipeline.preprocess import Order
+from rl_insight.pipeline.preprocess_command import parse
 
 RAW = ("FRAMEWORK/torch.op_range", "PROF_000001_20260312_ABCDEF/host/start_info")
 
@@ -234,8 +235,9 @@ def test_a_folder_without_captures_is_an_error(
         ([], "preprocess needs one folder: rl-insight preprocess FOLDER"),
         (["a", "b"], "preprocess needs one folder: rl-insight preprocess FOLDER"),
         (["a", "--jobs"], "--jobs needs a value"),
-        (["a", "--jobs", "0"], "--jobs: '0' is no whole number from 1"),
-        (["a", "--jobs=many"], "--jobs: 'many' is no whole number from 1"),
+        (["a", "--jobs", "0"], "--jobs: '0' is no whole number from 1 to 9999"),
+        (["a", "--jobs=10000"], "--jobs: '10000' is no whole number from 1 to 9999"),
+        (["a", "--jobs=many"], "--jobs: 'many' is no whole number from 1 to 9999"),
         (["a", "--fast"], "there is no flag --fast of preprocess; see rl-insight preprocess -h"),
     ],
 )
