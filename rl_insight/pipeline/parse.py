@@ -4,9 +4,10 @@ A job does not fail for its input: what cannot be read becomes a `failed` row, s
 never costs the others. It imports as little as it can, because there are thousands of it.
 """
 
+import contextlib
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow as pa
 from rl_insight import tables
 from rl_insight.errors import RLInsightError
 from rl_insight.parsers import PARSERS, Found, Parsed, Parser, Source
+from rl_insight.part_writer import PartWriter
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.manifest import read_unit
 from rl_insight.pipeline.units import source_id
@@ -37,12 +39,27 @@ def parse_unit(unit_file: Path, root: Path, output: Path, options: Mapping[str, 
     if root.is_symlink():
         # The input folder's own name may say whose captures it holds.
         root = root.parent / root.readlink()
-    parts = [_parse_source(parser, one, root, options) for one in found]
-    content = {
-        table: tables.concat(SCHEMAS[table], (part[table] for part in parts if table in part))
-        for table in ("sources", *parser.tables)
-    }
-    write_folder(output, content)
+    with new_folder(output) as folder, contextlib.ExitStack() as stack:
+        parts = {
+            table: stack.enter_context(PartWriter(layout.table(folder, table), SCHEMAS[table]))
+            for table in ("sources", *parser.tables)
+        }
+        for one in found:
+            _parse_source(parser, one, root, options, parts)
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `folder`, in place of any that is there, when all is well."""
+    temporary = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        shutil.rmtree(folder, ignore_errors=True)
+        temporary.replace(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_folder(folder: Path, content: Mapping[str, pa.Table], marker: str | None = None) -> None:
@@ -50,57 +67,78 @@ def write_folder(folder: Path, content: Mapping[str, pa.Table], marker: str | No
 
     `marker` names an empty file that it has from the beginning.
     """
-    temporary = folder.with_name(f".{folder.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
+    with new_folder(folder) as temporary:
         for name, table in content.items():
             tables.write_part(layout.table(temporary, name), table)
         if marker is not None:
             (temporary / marker).touch()
-        shutil.rmtree(folder, ignore_errors=True)
-        temporary.replace(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _parse_source(
-    parser: Parser, found: Found, root: Path, options: Mapping[str, object]
-) -> Mapping[str, pa.Table]:
-    """The tables of one source, `sources` with its row among them."""
+    parser: Parser,
+    found: Found,
+    root: Path,
+    options: Mapping[str, object],
+    writers: Mapping[str, PartWriter],
+) -> None:
+    """Write the tables of one source, and its row of `sources`."""
     source = Source(source_id(found.path), found.path, root, found.files)
+    # Whether anything of it is written already, which nothing takes back.
+    begun = False
     try:
-        return _tables(parser, source, parser.parse(source, options))
+        parsed = parser.parse(source, options)
+        for name, part in _parts(parsed):
+            _check(parser, source, name, part)
+            writers[name].add(part)
+            begun = True
+        for name, table in parsed.tables.items():
+            _check(parser, source, name, table)
+        row = _row(parser, source, parsed)
+        for name, table in parsed.tables.items():
+            writers[name].add(table)
     except RLInsightError as error:
         _LOG.warning("%s: %s", found.path, error)
-        detail = str(error)
+        row = _lost(parser, source, str(error), begun)
     except OSError as error:
         _LOG.warning("%s: %s", found.path, error)
-        detail = f"cannot be read: {error.strerror or error}"
+        row = _lost(parser, source, f"cannot be read: {error.strerror or error}", begun)
     except MemoryError:
         # Not this source's row: the job is tried again with more memory.
         raise
     except Exception as error:
         _LOG.exception("%s", found.path)
         detail = f"the {parser.name} parser stumbled: {type(error).__name__}: {error}"
-    return _tables(parser, source, Parsed("failed", detail))
+        row = _lost(parser, source, detail, begun)
+    writers["sources"].add(row)
 
 
-def _tables(parser: Parser, source: Source, parsed: Parsed) -> Mapping[str, pa.Table]:
-    """What `parsed` holds, checked: what one parser does wrong must not reach the other sources."""
+def _parts(parsed: Parsed) -> Iterator[tuple[str, pa.Table]]:
+    for name, parts in parsed.parts.items():
+        for part in parts:
+            yield name, part
+
+
+def _check(parser: Parser, source: Source, name: str, table: pa.Table) -> None:
+    """What one parser does wrong must not reach the other sources. Raises ValueError."""
+    if name not in parser.tables:
+        raise ValueError(f"the table {name!r} is not among those that it said it writes")
+    if not table.schema.equals(SCHEMAS[name]):
+        raise ValueError(f"the table {name!r} has not the columns of its schema")
+    owners = table["source_id"] if "source_id" in table.schema.names else ()
+    # Not by `unique`: it imports pyarrow.compute, a tenth of a second in every job.
+    if any(owner.as_py() != source.source_id for owner in owners):
+        raise ValueError(f"the table {name!r} has rows of another source")
+
+
+def _lost(parser: Parser, source: Source, detail: str, begun: bool) -> pa.Table:
+    return _row(parser, source, Parsed("salvaged" if begun else "failed", detail))
+
+
+def _row(parser: Parser, source: Source, parsed: Parsed) -> pa.Table:
+    """The row of `sources`, as a table. Raises ValueError for what a parser must not say."""
     if parsed.status not in STATUSES:
         raise ValueError(f"{parsed.status!r} is no status; there are {', '.join(STATUSES)}")
-    for name, table in parsed.tables.items():
-        if name not in parser.tables:
-            raise ValueError(f"the table {name!r} is not among those that it said it writes")
-        if not table.schema.equals(SCHEMAS[name]):
-            raise ValueError(f"the table {name!r} has not the columns of its schema")
-        owners = table["source_id"] if "source_id" in table.schema.names else ()
-        # Not by `unique`: it imports pyarrow.compute, a tenth of a second in every job.
-        if any(owner.as_py() != source.source_id for owner in owners):
-            raise ValueError(f"the table {name!r} has rows of another source")
-    row = tables.from_rows(SCHEMAS["sources"], [_source_row(parser, source, parsed)])
-    return {**parsed.tables, "sources": row}
+    return tables.from_rows(SCHEMAS["sources"], [_source_row(parser, source, parsed)])
 
 
 def _source_row(parser: Parser, source: Source, parsed: Parsed) -> dict[str, object]:

@@ -13,6 +13,7 @@ from rl_insight.pipeline.step_inference import infer_steps
 
 Row = dict[str, object]
 
+_NO_FILTERS = Filters()
 _NO_WINDOWS: Mapping[str, Sequence[Window]] = {}
 
 
@@ -24,6 +25,10 @@ class MergeOptions:
     filters: Filters
     root_name: str
     """The name of the input folder: it may be a role's own folder."""
+    heatmap_filters: Filters = _NO_FILTERS
+    """As `filters`, for expert loads."""
+    presets: tuple[str, ...] = ("timeline",)
+    """What is drawn from the merged tables."""
 
 
 @dataclass(slots=True)

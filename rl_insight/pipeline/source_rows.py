@@ -1,13 +1,15 @@
 """The rows of `sources`: what became of every input, also of those that gave nothing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from rl_insight import tables
 from rl_insight.data import identity
+from rl_insight.data.identity import Identity
 from rl_insight.errors import PluginError
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline.discovery import Filters, Skipped
@@ -36,17 +38,53 @@ def skipped_rows(skipped: Iterable[Skipped], options: MergeOptions) -> list[Row]
     for one in skipped:
         # What is empty is a folder, whose own name counts among the folders.
         path = f"{one.path}/" if one.status == "empty" else one.path
-        rows.append(_without_lanes(_row(one), _whose(path, options), options))
+        filters = options.filters
+        if _preset(one.parser) == "heatmap":
+            filters = options.heatmap_filters
+        chosen = replace(options, filters=filters)
+        rows.append(_without_lanes(_row(one), _whose(path, options), chosen))
     return rows
 
 
-def other_rows(table: Path, preset: str) -> list[Row]:
-    """The rows in `table` that a run of another preset wrote; none where it cannot be read."""
+def load_rows(
+    parsed: Sequence[Row],
+    settled: Mapping[str, Identity],
+    filtered: Mapping[str, str],
+    options: MergeOptions,
+) -> list[Row]:
+    """Complete the rows of dumps of expert load, which have no lanes.
+
+    `settled` tells whose each is and `filtered` why some are left out, both by `source_id`.
+    """
+    rows = []
+    for row in parsed:
+        source = str(row["source_id"])
+        who = settled[source]
+        whose: Row = {"role": who.role, "rank_id": who.rank_id, "step": who.step}
+        given = row["status"] in ("ok", "salvaged")
+        if given and source in filtered:
+            rows.append({**row, **whose, "status": "skipped", "detail": filtered[source]})
+        elif given:
+            found = Problems()
+            if who.conflicts:
+                found.add(
+                    "identity_conflict", "warning", len(who.conflicts), example=who.conflicts[0]
+                )
+            before = row["problems"]
+            own = before if isinstance(before, list) else []
+            rows.append({**row, **whose, "problems": [*own, *found]})
+        else:
+            rows.append(_without_lanes(row, {**whose, "replica": who.replica}, options))
+    return rows
+
+
+def other_rows(table: Path, presets: Collection[str]) -> list[Row]:
+    """The rows in `table` that runs of other `presets` wrote; none where it cannot be read."""
     try:
         rows: list[Row] = tables.read(table).to_pylist()
     except (OSError, pa.ArrowException):
         return []
-    return [row for row in rows if _preset(row.get("parser")) not in (preset, None)]
+    return [row for row in rows if _preset(row.get("parser")) not in (*presets, None)]
 
 
 def _preset(parser: object) -> str | None:

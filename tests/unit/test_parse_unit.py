@@ -5,14 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from rl_insight import tables
-from rl_insight.errors import CacheError, PluginError
+from rl_insight.errors import CacheError, PluginError, ReadError
 from rl_insight.parsers import Parsed, Parser, Source
 from rl_insight.pipeline.parse import parse_unit, write_folder
 from rl_insight.pipeline.units import source_id
@@ -202,7 +202,41 @@ def test_a_job_out_of_memory_fails_so_that_it_is_tried_again_with_more(
     register_parser(Hungry(name="hungry"))
     with pytest.raises(MemoryError):
         parsed(tmp_path, "a.note", parser="hungry")
-    assert not (tmp_path / "parsed").exists()
+    assert not any((tmp_path / "parsed").iterdir())
+
+
+class InParts(NoteParser):
+    """Hands the rows of `lanes` over one by one, and knows only then what came of it."""
+
+    def parse(self, source: Source, options: Mapping[str, object]) -> Parsed:
+        whole = super().parse(source, options)
+        result = Parsed("failed")
+        result.parts = {"lanes": self.one_by_one(whole, result)}
+        return result
+
+    def one_by_one(self, whole: Parsed, result: Parsed) -> Iterator[pa.Table]:
+        for row in range(whole.tables["lanes"].num_rows):
+            result.events += 1
+            yield whole.tables["lanes"].slice(row, 1)
+            if whole.detail is not None:
+                raise ReadError(whole.detail)
+        result.status = "ok"
+
+
+def test_a_table_may_come_in_parts_and_tells_at_the_end_how_it_went(
+    tmp_path: Path, register_parser: Register
+) -> None:
+    register_parser(InParts(name="parts"))
+    lanes = [{"rank_id": 3}, {"rank_id": 4}]
+    write_note(tmp_path / "in" / "a.note", lanes=lanes)
+    write_note(tmp_path / "in" / "b.note", lanes=lanes, detail="the disk is gone")
+    found = parsed(tmp_path, "a.note", "b.note", parser="parts")
+    assert [row["rank_id"] for row in found["lanes"]] == [3, 4, 3]
+    assert [(row["status"], row["events"]) for row in found["sources"]] == [
+        ("ok", 2),
+        ("salvaged", 0),
+    ]
+    assert found["sources"][1]["detail"] == "the disk is gone"
 
 
 def test_the_options_reach_the_parser(tmp_path: Path, notes: NoteParser) -> None:

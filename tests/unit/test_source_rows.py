@@ -201,11 +201,11 @@ def test_the_rows_of_a_run_of_another_kind_are_kept_whole(
 ) -> None:
     monkeypatch.setattr(PARSERS, "_known", dict(PARSERS._known))
     PARSERS.register("loads", NoteParser(name="loads", preset="heatmap"))
-    (kept,) = other_rows(sources_table, "timeline")
+    (kept,) = other_rows(sources_table, ["timeline"])
     assert kept["path"] == "b.load"
     again = tables.from_rows(SOURCES, [kept])["problems"].to_pylist()
     assert again[0][0]["count"] == 3
-    assert [row["path"] for row in other_rows(sources_table, "heatmap")] == ["a.json"]
+    assert [row["path"] for row in other_rows(sources_table, ["heatmap"])] == ["a.json"]
 
 
 def test_a_broken_parser_of_somebody_else_costs_only_its_own_rows(
@@ -213,13 +213,13 @@ def test_a_broken_parser_of_somebody_else_costs_only_its_own_rows(
 ) -> None:
     monkeypatch.setattr(PARSERS, "_known", dict(PARSERS._known))
     PARSERS.register("loads", "no_such_module_at_all:PARSER")
-    assert other_rows(sources_table, "timeline") == []
+    assert other_rows(sources_table, ["timeline"]) == []
 
 
 def test_no_earlier_table_or_a_damaged_one_has_no_rows(tmp_path: Path) -> None:
-    assert other_rows(tmp_path / "sources.parquet", "timeline") == []
+    assert other_rows(tmp_path / "sources.parquet", ["timeline"]) == []
     (tmp_path / "sources.parquet").write_bytes(b"PAR1 cut")
-    assert other_rows(tmp_path / "sources.parquet", "timeline") == []
+    assert other_rows(tmp_path / "sources.parquet", ["timeline"]) == []
 
 
 def test_nothing_gives_no_rows() -> None:
