@@ -11,7 +11,8 @@ from pathlib import Path
 from rl_insight.data.tree import Tree, scan
 from rl_insight.errors import InputError, UsageError
 from rl_insight.pipeline.preprocess_kinds import RawCapture, RawKind
-from rl_insight.pipeline.terminal import count, duration, printable
+from rl_insight.pipeline.terminal import duration, printable
+from rl_insight.plain_text import count
 
 # What a command printed is kept to tell why it failed; the end of it is enough.
 _KEPT_OUTPUT = 20_000

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from rl_insight import tables
 from rl_insight.errors import CacheError
 from rl_insight.pipeline import layout
-from rl_insight.pipeline.terminal import count, duration, printable
+from rl_insight.pipeline.terminal import duration, printable
+from rl_insight.plain_text import count
 from rl_insight.schema import STATUSES
 
 if TYPE_CHECKING:

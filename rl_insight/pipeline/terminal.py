@@ -3,12 +3,7 @@
 import re
 import unicodedata
 
-# Escape sequences: CSI, OSC and other strings up to their terminator, and two-character ones.
-_ESCAPE = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[\]P^_X]|[\x9d\x90\x9e\x9f\x98])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
-    r"|\x1b[ -/]*[0-~]?"
-)
+from rl_insight.plain_text import without_escapes
 
 # Control characters, invisible marks (among them those that turn the writing direction), lone
 # surrogates and line separators: none of them may reach a terminal from a name.
@@ -17,7 +12,7 @@ _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 def printable(text: str, limit: int = 300) -> str:
     """`text` on one line of at most `limit` characters, with nothing that a terminal obeys."""
-    clean = re.sub(r"[\t\r\n\v\f\x85\u2028\u2029]+", " ", _ESCAPE.sub("", text))
+    clean = re.sub(r"[\t\r\n\v\f\x85\u2028\u2029]+", " ", without_escapes(text))
     if not clean.isascii() or not clean.isprintable():
         clean = "".join("\N{REPLACEMENT CHARACTER}" if _unsafe(c) else c for c in clean)
     return clean if len(clean) <= limit else f"{clean[: limit - 1]}…"
@@ -33,11 +28,6 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
-
-
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 file`, `2 files`, `12,345 files`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _unsafe(character: str) -> bool:

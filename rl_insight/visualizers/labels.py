@@ -5,15 +5,15 @@ breaks, marks that turn the writing direction, thousands of characters. What is 
 line of visible text. Escaping for HTML, SVG or matplotlib is the drawing's own business.
 """
 
-import re
 import unicodedata
 from datetime import UTC, datetime
+
+from rl_insight.plain_text import without_escapes
 
 LABEL_LIMIT = 48
 NAME_LIMIT = 120
 SENTENCE_LIMIT = 400
 
-_TERMINAL_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
 _NS = 1_000_000_000
 
 
@@ -21,7 +21,7 @@ def plain(text: str, limit: int = NAME_LIMIT) -> str:
     """`text` as one visible line of at most `limit` characters, its middle left out if longer."""
     # Nothing beyond this can reach the result, and a name of megabytes must not cost time.
     clipped = text if len(text) <= 8 * limit else text[: 4 * limit] + text[-4 * limit :]
-    visible = "".join(map(_visible, _TERMINAL_ESCAPE.sub("", clipped)))
+    visible = "".join(map(_visible, without_escapes(clipped)))
     line = " ".join(visible.split()) or "(no name)"
     return shorten(line, limit)
 
@@ -35,11 +35,6 @@ def shorten(line: str, limit: int) -> str:
         return line
     tail = (limit - 1) * 2 // 5
     return f"{line[: limit - 1 - tail]}…{line[len(line) - tail :]}"
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """`3 files`: a number with its noun, thousands separated."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def utc(time_ns: int) -> str:

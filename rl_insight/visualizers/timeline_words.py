@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby, islice, takewhile
 from pathlib import PurePosixPath
 
-from rl_insight.visualizers.labels import LABEL_LIMIT, SENTENCE_LIMIT, count, plain, shorten, utc
+from rl_insight.plain_text import count
+from rl_insight.visualizers.labels import LABEL_LIMIT, SENTENCE_LIMIT, plain, shorten, utc
 from rl_insight.visualizers.timeline_model import Lane, Timeline
 
 TITLE = "RL Timeline"

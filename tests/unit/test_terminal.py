@@ -2,7 +2,7 @@
 
 import pytest
 
-from rl_insight.pipeline.terminal import count, duration, printable
+from rl_insight.pipeline.terminal import duration, printable
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,3 @@ def test_a_long_name_is_cut():
 )
 def test_a_duration_is_said_as_a_person_says_it(seconds, text):
     assert duration(seconds) == text
-
-
-def test_things_are_counted():
-    assert [count(1, "file"), count(0, "file"), count(12345, "file")] == [
-        "1 file",
-        "0 files",
-        "12,345 files",
-    ]
