@@ -3,20 +3,17 @@
 `timeline_layout` arranges what this gives, `timeline_html` and `timeline_png` draw it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 
 from rl_insight import schema
-from rl_insight.visualizers import timeline_clock
-from rl_insight.visualizers.timeline_columns import Columns, read
-from rl_insight.visualizers.timeline_model import Breakdown, Lane, Spans, Timeline, Trouble
-
-# `sources` is shared with the heatmap: a group list that cannot be read is no loss to a timeline.
-HEATMAP_PARSERS = frozenset({"gmm", "sglang"})
-TROUBLED = ("failed", "salvaged", "empty", "doubtful", "skipped")
+from rl_insight.visualizers import timeline_clock, troubles
+from rl_insight.visualizers.columns import Columns, read
+from rl_insight.visualizers.timeline_model import Breakdown, Lane, Spans, Timeline
+from rl_insight.visualizers.troubles import HEATMAP_PARSERS
 
 # Parents deeper than this are a cycle in a damaged table, not a nesting.
 _DEEPEST = 64
@@ -24,7 +21,7 @@ _DEEPEST = 64
 
 def load(folder: Path) -> Timeline:
     """The timeline of the Parquet tables in `folder`; a table that is not there has no rows."""
-    sources = read(folder, "sources", schema.SOURCES, _SOURCES)
+    sources = read(folder, "sources", schema.SOURCES, troubles.COLUMNS)
     captures = read(folder, "lanes", schema.LANES, _LANES)
     spans = read(folder, "spans", schema.SPANS, _SPANS)
     spans = spans.where((spans.integers("duration_ns", 0) > 0) & spans.present("start_ns"))
@@ -68,12 +65,11 @@ def load(folder: Path) -> Timeline:
         names=names,
         spans=content,
         breakdown=_breakdown(read(folder, "breakdown", schema.BREAKDOWN, _BREAKDOWN), spans),
-        troubles=_troubles(sources),
+        troubles=troubles.listed(sources, lambda parser: parser not in HEATMAP_PARSERS),
         sources=sum(parser not in HEATMAP_PARSERS for parser in sources.strings("parser")),
     )
 
 
-_SOURCES = ("source_id", "path", "parser", "status", "detail", "problems")
 _LANES = ("lane_id", "pid", "device", "global_rank", "step_index", "step_source", "clock")
 _SPANS = (
     *("span_id", "parent_id", "lane_id", "source_id", "role", "rank_id", "replica", "step"),
@@ -196,37 +192,3 @@ def _breakdown(table: Columns, spans: Columns) -> dict[int, Breakdown]:
         for span_id, values in zip(table.strings("span_id"), parts, strict=True)
         if span_id in row_of
     }
-
-
-def _troubles(sources: Columns) -> list[Trouble]:
-    """Worst first, then by path."""
-    found = []
-    columns = zip(
-        sources.strings("path"),
-        sources.strings("parser"),
-        sources.strings("status"),
-        sources.strings("detail"),
-        sources.structs("problems"),
-        strict=True,
-    )
-    for path, parser, status, detail, problems in columns:
-        if parser in HEATMAP_PARSERS:
-            continue
-        if status == "ok" and (doubts := _doubts(problems)):
-            found.append(Trouble(path or "unknown file", "doubtful", doubts))
-        elif status in TROUBLED:
-            reason = detail or "No reason was recorded."
-            found.append(Trouble(path or "unknown file", status, reason))
-    return sorted(found, key=lambda trouble: (TROUBLED.index(trouble.status), trouble.path))
-
-
-def _doubts(problems: Sequence[Mapping[str, object]]) -> str:
-    """What is doubtful about a source, gravest first; empty for mere information."""
-    doubts = []
-    for severity in ("error", "warning"):
-        for problem in problems:
-            if problem["severity"] == severity:
-                kind = str(problem["code"] or "unknown trouble").replace("_", " ")
-                example = problem["example"]
-                doubts.append(f"{kind}: {example}" if example else kind)
-    return "; ".join(doubts)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rl_insight.visualizers.troubles import Trouble
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -38,18 +40,6 @@ class Breakdown:
     overlapped_ns: int | None
     memory_ns: int | None
     free_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A source that gave less than it should, by its status: `failed`, `salvaged` or `empty`.
-
-    `doubtful` is one that was read, with warnings; `skipped` was left out by a rule or a filter.
-    """
-
-    path: str
-    status: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,27 @@ class Columns:
         filled = pc.fill_null(pc.cast(self._table[name], pa.int64()), unknown)
         return np.asarray(filled.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.int64)
 
+    def decimals(self, name: str) -> list[float | None]:
+        """A column of floats whose nulls are None."""
+        values: list[float | None] = self._table[name].to_pylist()
+        return values
+
+    def coded(self, name: str) -> tuple[np.ndarray, list[str]]:
+        """A text column as positions in its sorted distinct texts; null is one after the last."""
+        column = pc.cast(self._table[name], pa.string()).combine_chunks().dictionary_encode()
+        texts: list[str] = column.dictionary.to_pylist()
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        places = np.empty(len(texts) + 1, dtype=np.int64)
+        places[[*order, len(texts)]] = np.arange(len(texts) + 1)
+        codes = pc.fill_null(column.indices, len(texts)).to_numpy(zero_copy_only=False)
+        return places[codes], [texts[at] for at in order]
+
+    def among(self, name: str, texts: Sequence[str | None]) -> np.ndarray:
+        """Where a text column holds one of `texts`."""
+        wanted = pa.array([text for text in texts if text is not None], pa.string())
+        found = pc.is_in(pc.cast(self._table[name], pa.string()), wanted).combine_chunks()
+        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
     def flags(self, name: str) -> np.ndarray:
         """A boolean column, null being False."""
         filled = pc.fill_null(self._table[name], False)
@@ -51,6 +72,11 @@ class Columns:
         """Where the column is not null."""
         valid = pc.is_valid(self._table[name]).combine_chunks()
         return np.asarray(valid.to_numpy(zero_copy_only=False), dtype=bool)
+
+    def filled(self, name: str) -> np.ndarray:
+        """Where a column of lists holds at least one item."""
+        lengths = pc.fill_null(pc.list_value_length(self._table[name]), 0).combine_chunks()
+        return np.asarray(lengths.to_numpy(zero_copy_only=False)) > 0
 
     def positions(self, name: str, among: str) -> np.ndarray:
         """For each text of column `name` the row that holds it in column `among`, else -1."""

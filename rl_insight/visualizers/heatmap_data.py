@@ -1,0 +1,154 @@
+"""The tables of expert load as plain data, for the picture and the page alike."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from rl_insight import notes, schema
+from rl_insight.problems import Problem
+from rl_insight.visualizers import heatmap_rows, troubles
+from rl_insight.visualizers.columns import Columns, read
+from rl_insight.visualizers.heatmap_model import (
+    UNKNOWN,
+    Heatmap,
+    LayerBalance,
+    LoadKind,
+    Segment,
+    View,
+)
+from rl_insight.visualizers.heatmap_rows import Calls
+from rl_insight.visualizers.troubles import HEATMAP_PARSERS
+
+_CALLS = (
+    *("source_id", "step", "role", "rank_id", "op_index", "pass_index", "micro_batch", "phase"),
+    *("layer", "expert_offset", "load_kind", "load_kind_from"),
+)
+_BALANCE = (
+    *("step", "role", "rank_id", "micro_batch", "layer", "op_index", "ranks", "experts", "total"),
+    *("argmax", "max_over_mean"),
+)
+
+
+def load(folder: Path, view: View) -> Heatmap:
+    """What `view` shows of the Parquet tables in `folder`; a table that is not there has no rows.
+
+    The vectors of expert load are read in small batches, and only those of the view are kept.
+    """
+    sources = read(folder, "sources", schema.SOURCES, troubles.COLUMNS)
+    table = read(folder, "expert_load", schema.EXPERT_LOAD, _CALLS)
+    parsers = sources.strings("parser")
+    # Passes of an inference engine are told apart by the number of the call.
+    engine = table.among(
+        "source_id",
+        [
+            source
+            for source, parser in zip(sources.strings("source_id"), parsers, strict=True)
+            if parser == "sglang"
+        ],
+    )
+    calls, segments = _calls(table, engine)
+    chosen = heatmap_rows.choose(calls, view)
+    path = folder / "expert_load.parquet"
+    rows = heatmap_rows.gather(path, calls, np.flatnonzero(chosen.kept))
+    shown = np.unique(rows.segment)
+    number = np.zeros(len(segments), dtype=np.int64)
+    number[shown] = np.arange(len(shown))
+    rows.segment[:] = number[rows.segment]
+    recorders = [name for name, any_ in (("gmm", ~engine), ("sglang", engine)) if any_.any()]
+    return Heatmap(
+        view=view,
+        segments=[segments[position] for position in shown.tolist()],
+        rows=rows,
+        recorded=len(table),
+        of_other_phases=chosen.of_other_phases,
+        of_other_batches=chosen.of_other_batches,
+        without_loads=int(chosen.kept.sum() - rows.calls.sum()),
+        recorders=tuple(recorders),
+        kinds=_kinds(table.where(chosen.kept)),
+        balance=_balance(read(folder, "expert_balance", schema.EXPERT_BALANCE, _BALANCE)),
+        notes=_notes(path),
+        troubles=troubles.listed(sources, lambda parser: parser in HEATMAP_PARSERS),
+        sources=sum(parser in HEATMAP_PARSERS for parser in parsers),
+    )
+
+
+def _calls(table: Columns, engine: np.ndarray) -> tuple[Calls, list[Segment]]:
+    op_index = table.integers("op_index", UNKNOWN)
+    passes = table.integers("pass_index", UNKNOWN)
+    passes = np.where(passes == UNKNOWN, np.where(engine, op_index, 0), passes)
+    role, roles = table.coded("role")
+    phase, phases = table.coded("phase")
+    known = np.array([_place(name) for name in phases] + [UNKNOWN], dtype=np.int64)
+    keys = np.stack([table.integers("step", UNKNOWN), role, table.integers("rank_id", UNKNOWN)])
+    unique, segment = np.unique(keys, axis=1, return_inverse=True)
+    segments = [
+        Segment(
+            step=None if step == UNKNOWN else step,
+            role=roles[code] if code < len(roles) else None,
+            rank_id=None if rank == UNKNOWN else rank,
+        )
+        for step, code, rank in unique.T.tolist()
+    ]
+    return Calls(
+        segment=segment.reshape(-1).astype(np.int64),
+        micro_batch=table.integers("micro_batch", UNKNOWN),
+        phase=known[phase],
+        layer=table.integers("layer", UNKNOWN),
+        op_index=op_index,
+        sweep=passes,
+        offset=table.integers("expert_offset", UNKNOWN),
+    ), segments
+
+
+def _place(phase: str) -> int:
+    return schema.PHASES.index(phase) if phase in schema.PHASES else UNKNOWN
+
+
+def _kinds(table: Columns) -> list[LoadKind]:
+    kind, kinds = table.coded("load_kind")
+    told, sources = table.coded("load_kind_from")
+    pairs = Counter(zip(kind.tolist(), told.tolist(), strict=True))
+    return [
+        LoadKind(_name(kinds, first), _name(sources, second), rows)
+        for (first, second), rows in pairs.most_common()
+    ]
+
+
+def _name(names: Sequence[str], code: int) -> str | None:
+    return names[code] if code < len(names) else None
+
+
+def _balance(table: Columns) -> list[LayerBalance]:
+    """The rows over all ranks and micro-batches, by step, role and layer."""
+    over_all = table.where(~table.present("rank_id") & ~table.present("micro_batch"))
+    found: dict[tuple[object, ...], LayerBalance] = {}
+    columns = zip(
+        over_all.optional("step"),
+        over_all.strings("role"),
+        over_all.optional("layer"),
+        over_all.optional("op_index"),
+        over_all.integers("ranks", 0).tolist(),
+        over_all.integers("experts", 0).tolist(),
+        over_all.integers("total", 0).tolist(),
+        over_all.optional("argmax"),
+        over_all.decimals("max_over_mean"),
+        strict=True,
+    )
+    for row in columns:
+        balance = LayerBalance(*row)
+        key = (balance.step, balance.role, balance.layer, balance.op_index)
+        # A file of unknown rank has a row that looks alike: the one over all has all tokens.
+        known = found.get(key)
+        if known is None or (balance.total, balance.ranks) > (known.total, known.ranks):
+            found[key] = balance
+    return list(found.values())
+
+
+def _notes(path: Path) -> list[Problem]:
+    if not path.exists():
+        return []
+    with open(path, "rb") as stream, pq.ParquetFile(stream) as file:
+        return notes.of(file.schema_arrow)
