@@ -171,7 +171,8 @@ class DeviceTime:
         chunks = self._chunks
         sample = np.concatenate([_NO_TIMES, *(chunk.starts[::_SAMPLING] for chunk in chunks)])
         sample.sort()
-        cuts = np.unique(sample[_PIECE // _SAMPLING :: _PIECE // _SAMPLING]).tolist()
+        # Not by `np.unique`: it imports numpy.ma, 25 ms in every job.
+        cuts = sorted(set(sample[_PIECE // _SAMPLING :: _PIECE // _SAMPLING].tolist()))
         # What has no length leaves no interval behind, but it was counted.
         edges = [*(chunk.low for chunk in chunks), *(chunk.high for chunk in chunks)]
         edges += self._sums.starts[[0, -1]].tolist() if len(self._sums) else []

@@ -23,14 +23,11 @@ class OpTally:
         """Count more operations."""
         if len(counted) == 0:
             return
-        codes, rows = np.unique(counted.codes, return_inverse=True)
         self._grow(len(self._names))
         # Sums in doubles are exact here: 2**53 ns are 104 days of device time.
         for column, values in ((self._counts, counted.counts), (self._totals, counted.totals)):
-            column[codes] += np.bincount(rows, values, len(codes)).astype(np.int64)
-        maxima = np.zeros(len(codes), np.int64)
-        np.maximum.at(maxima, rows, counted.maxima)
-        self._maxima[codes] = np.maximum(self._maxima[codes], maxima)
+            column += np.bincount(counted.codes, values, len(column)).astype(np.int64)
+        np.maximum.at(self._maxima, counted.codes, counted.maxima)
 
     def rows(self) -> list[dict[str, object]]:
         """Rows of the `ops` table without `span_id`: per category the top names, then the rest."""

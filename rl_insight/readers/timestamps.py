@@ -69,13 +69,15 @@ def _of_texts(texts: Sequence[str], result: NDArray[np.int64]) -> Iterable[int]:
     The shape is up to 16 digits, a point and three digits, and all of them usually have the same
     length: then they are one table of characters and the work is done in columns.
     """
-    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    each = list(map(len, texts))
+    lengths = np.array(each, dtype=np.int64)
     # One byte for each character, whatever it is, keeps the table straight.
     characters = np.frombuffer("".join(texts).encode("ascii", "replace"), dtype=np.uint8)
     starts = np.cumsum(lengths) - lengths
     done = np.zeros(len(texts), dtype=np.bool_)
-    for length in np.unique(lengths):
-        whole = int(length) - _DECIMALS - 1
+    # Not by `np.unique`: it imports numpy.ma, 25 ms in every job.
+    for length in set(each):
+        whole = length - _DECIMALS - 1
         if not 1 <= whole <= _WHOLE_DIGITS:
             continue
         rows = np.flatnonzero(lengths == length)
