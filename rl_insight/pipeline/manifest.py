@@ -19,6 +19,7 @@ from rl_insight.files import replacing
 from rl_insight.parsers import Found
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.discovery import Discovery, Skipped
+from rl_insight.pipeline.unit_file import UnitFile, UnitInput, UnitSource
 from rl_insight.pipeline.units import Unit, assign, source_id
 
 _VERSION = 1
@@ -42,27 +43,6 @@ class Manifest:
     def prepared_by_parent(self) -> bool:
         """Whether the parent of this process wrote it just now, so that nobody need look again."""
         return self.prepared_by == _process(os.getppid())
-
-
-@dataclass(frozen=True, slots=True)
-class _UnitInput:
-    path: str
-    fingerprint: str
-
-
-@dataclass(frozen=True, slots=True)
-class _UnitSource:
-    source_id: str
-    path: str
-    files: tuple[_UnitInput, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _UnitFile:
-    """What stands in a unit file: all that decides whether its cache is stale."""
-
-    parser: str
-    sources: tuple[_UnitSource, ...]
 
 
 def load(output: Path) -> Manifest:
@@ -118,20 +98,6 @@ def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str,
     return manifest
 
 
-def read_unit(path: Path) -> tuple[str, list[Found]]:
-    """The parser and the sources of a unit file.
-
-    Raises CacheError when it is damaged.
-    """
-    try:
-        raw = msgspec.convert(json.loads(path.read_text("ascii")), _UnitFile)
-    except (OSError, ValueError, RecursionError) as error:
-        raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
-    return raw.parser, [
-        Found(one.path, tuple(file.path for file in one.files)) for one in raw.sources
-    ]
-
-
 def read_skipped(path: Path) -> list[Skipped]:
     """The inputs that discovery left out.
 
@@ -166,12 +132,12 @@ def _write_unit(
     prints: dict[str, tuple[int, int, str]],
 ) -> None:
     sources = tuple(
-        _UnitSource(source_id(path), path, _prints(found[path].files, tree, files, prints))
+        UnitSource(source_id(path), path, _prints(found[path].files, tree, files, prints))
         for path in unit.sources
     )
     write_if_changed(
         output / layout.unit_file(unit.parser, unit.name),
-        _json(_UnitFile(unit.parser, sources)),
+        _json(UnitFile(unit.parser, sources)),
     )
 
 
@@ -180,7 +146,7 @@ def _prints(
     tree: Tree,
     files: Mapping[str, File],
     prints: dict[str, tuple[int, int, str]],
-) -> tuple[_UnitInput, ...]:
+) -> tuple[UnitInput, ...]:
     inputs = []
     for path in paths:
         file = files[path]
@@ -192,7 +158,7 @@ def _prints(
                 prints.pop(path, None)
             else:
                 prints[path] = known
-        inputs.append(_UnitInput(path, known[2]))
+        inputs.append(UnitInput(path, known[2]))
     return tuple(inputs)
 
 

@@ -17,7 +17,7 @@ from rl_insight.errors import RLInsightError
 from rl_insight.parsers import PARSERS, Found, Parsed, Parser, Source
 from rl_insight.part_writer import PartWriter
 from rl_insight.pipeline import layout
-from rl_insight.pipeline.manifest import read_unit
+from rl_insight.pipeline.unit_file import read_unit
 from rl_insight.pipeline.units import source_id
 from rl_insight.schema import SCHEMAS, STATUSES
 

@@ -23,6 +23,7 @@ from rl_insight.pipeline.discovery import Filters, discover, parser_names
 from rl_insight.pipeline.manifest import Manifest
 from rl_insight.pipeline.occupied import occupy
 from rl_insight.pipeline.settle import MergeOptions
+from rl_insight.pipeline.unit_file import read_unit
 from rl_insight.schema import TIMELINE_TABLES
 from rl_insight.visualizers import VISUALIZERS, Visualizer
 
@@ -84,7 +85,7 @@ class Run:
 
     def rank_files(self, parser: str, unit: str) -> list[str]:
         """The input files of a unit where they are few, as the jobs reach them."""
-        _, sources = manifest.read_unit(Path(layout.unit_file(parser, unit)))
+        _, sources = read_unit(Path(layout.unit_file(parser, unit)))
         files = [file for source in sources for file in source.files]
         shown = [layout.INPUT_LINK / file for file in files]
         # One that is gone by now becomes a row of `sources`; for Snakemake it would end the run.

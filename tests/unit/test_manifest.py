@@ -17,6 +17,7 @@ from rl_insight.parsers import Found
 from rl_insight.pipeline import layout, manifest
 from rl_insight.pipeline.discovery import Filters, Skipped, discover
 from rl_insight.pipeline.manifest import Manifest
+from rl_insight.pipeline.unit_file import read_unit
 from rl_insight.pipeline.units import source_id
 from tests.made_up_parser import NoteParser
 
@@ -72,7 +73,7 @@ def test_a_unit_file_holds_all_that_its_job_needs(root: Path) -> None:
     unit = next(unit for unit in found.units if len(unit.sources) == 2)
     path = root.parent / "output" / layout.unit_file("notes", unit.name)
 
-    assert manifest.read_unit(path) == (
+    assert read_unit(path) == (
         "notes",
         [Found("rank0.note", ("rank0.note",)), Found("rank1.note", ("rank1.note",))],
     )
@@ -195,7 +196,7 @@ def test_names_of_any_bytes_go_through_manifest_and_unit_files(root: Path) -> No
     assert (name,) in sources(again)
     assert again.units == first.units
     unit = next(unit for unit in again.units if unit.sources == (name,))
-    _, (found,) = manifest.read_unit(root.parent / "output" / layout.unit_file("notes", unit.name))
+    _, (found,) = read_unit(root.parent / "output" / layout.unit_file("notes", unit.name))
     assert found == Found(name, (name,))
 
 
@@ -311,7 +312,7 @@ def test_a_damaged_unit_file_is_named_with_what_to_do(tmp_path: Path, damage: by
     path = tmp_path / "u.json"
     path.write_bytes(damage)
     with pytest.raises(CacheError, match=r"u\.json: damaged .*; delete it and run again"):
-        manifest.read_unit(path)
+        read_unit(path)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"null", b"[1]", b'[{"path": "a"}]'])

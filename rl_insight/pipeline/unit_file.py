@@ -1,0 +1,52 @@
+"""The small file that says what one parse job reads; it is rewritten only when that is stale.
+
+A module of its own, because a job needs nothing else of what plans the jobs.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from rl_insight.errors import CacheError
+from rl_insight.parsers.base import Found
+
+
+@dataclass(frozen=True, slots=True)
+class UnitInput:
+    """A file that parsing reads, and what tells that it changed."""
+
+    path: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSource:
+    """A source, and the files that it is read from."""
+
+    source_id: str
+    path: str
+    files: tuple[UnitInput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFile:
+    """What stands in a unit file: all that decides whether its cache is stale."""
+
+    parser: str
+    sources: tuple[UnitSource, ...]
+
+
+def read_unit(path: Path) -> tuple[str, list[Found]]:
+    """The parser and the sources of a unit file.
+
+    Raises CacheError when it is damaged.
+    """
+    try:
+        raw = msgspec.convert(json.loads(path.read_text("ascii")), UnitFile)
+    except (OSError, ValueError, RecursionError) as error:
+        raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
+    return raw.parser, [
+        Found(one.path, tuple(file.path for file in one.files)) for one in raw.sources
+    ]
