@@ -1,0 +1,100 @@
+"""Files that only torch reads, where it is installed; and words for what is no file of torch.
+
+torch is imported for such files only. Its loader is used in no other mode than the one for files
+that are not trusted, and not before version 2.6: until then, that mode could be made to run code
+(CVE-2025-32434).
+"""
+
+import importlib
+import importlib.metadata
+import re
+from pathlib import Path
+from typing import Any
+
+from rl_insight.errors import ReadError
+from rl_insight.readers.plain_values import plain
+from rl_insight.readers.torch_tensors import KINDS, Budget
+
+_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_TAR_MAGIC = slice(257, 262)
+_FIRST_SAFE = (2, 6)
+_REMEDY = "pip install 'rl-insight[torch]'"
+
+_MAGICS = (
+    (b"\x1f\x8b", "it is compressed by gzip: unpack it first"),
+    (b"version https://git-lfs", "it is a Git LFS pointer; the file itself was never downloaded"),
+    (b"PK\x05\x06", "it is an empty zip archive"),
+    (b"\x89HDF", "it is an HDF5 file"),
+    (b"\x80", "it is a plain pickle, not written by torch.save"),
+)
+
+
+def other_format(path: Path, raw: bytes, limit: int) -> tuple[object, frozenset[str]]:
+    """Value and kinds of numbers of a file that starts like no zip archive.
+
+    Raises ReadError unless it has the format that torch had before version 1.6, and torch reads it.
+    """
+    if raw.startswith(_BEFORE_ZIP) or raw[_TAR_MAGIC] == b"ustar":
+        return by_torch(path, "it has the format that torch wrote before version 1.6", limit)
+    if not raw:
+        raise ReadError("it is empty (0 bytes): its writer was killed")
+    for magic, what in _MAGICS:
+        if raw.startswith(magic):
+            raise ReadError(what)
+    text = raw[:200].strip()
+    if not text.strip(b"\0"):
+        raise ReadError("it holds only zero bytes: the data never reached the disk")
+    if text.startswith(b"<"):
+        raise ReadError("it holds HTML or XML")
+    raise ReadError(f"it was not written by torch.save; it starts with {ascii(text[:40])[1:]}")
+
+
+def by_torch(path: Path, reason: str, limit: int) -> tuple[object, frozenset[str]]:
+    """Value and kinds of numbers of the file at `path`, read by torch in its safe mode.
+
+    Raises ReadError that starts with `reason` where torch is missing, too old or refuses it.
+    """
+    torch = _torch(reason)
+    try:
+        value = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of a damaged file, torch raises what comes along
+        words = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise ReadError(f"{reason}, and torch refuses it: {words}") from error
+    kinds: set[str] = set()
+    budget = Budget(limit)
+
+    def numbers(tensor: Any) -> object:
+        kind = KINDS.get(str(tensor.dtype).removeprefix("torch."))
+        if kind is None or tensor.layout is not torch.strided or tensor.is_quantized:
+            raise ReadError(
+                f"it holds a tensor of {tensor.dtype}, {tensor.layout}, which is not read"
+            )
+        kinds.add(kind.name)
+        budget.take(tensor.numel() * kind.size * (2 if kind.result == "f4" else 1))
+        tensor = tensor.detach().contiguous()
+        return (tensor.float() if kind.result == "f4" else tensor).numpy().copy()
+
+    def convert(value: object) -> object:
+        if isinstance(value, torch.Tensor):
+            return numbers(value)
+        if isinstance(value, torch.Size):
+            return tuple(value)
+        if isinstance(value, torch.dtype | torch.device | torch.layout):
+            return str(value).removeprefix("torch.")
+        return value
+
+    return plain(value, limit // 64, convert), frozenset(kinds)
+
+
+def _torch(reason: str) -> Any:
+    try:
+        version = importlib.metadata.version("torch")
+        torch = importlib.import_module("torch")
+    except (ImportError, OSError) as error:
+        raise ReadError(f"{reason}, and torch is needed for that: {_REMEDY}") from error
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < _FIRST_SAFE:
+        raise ReadError(
+            f"{reason}, and torch {version} can be made to run code by such files: "
+            f"pip install 'torch>=2.6'"
+        )
+    return torch
