@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from rl_insight.config import KEYS, nearest_keys
-from rl_insight.config_values import nearest, shown
+from rl_insight.config_values import nearest
 from rl_insight.errors import UsageError
+from rl_insight.plain_text import shown
 
 # Flags of the configuration's keys, of which those of a switch need no value.
 _KEY_FLAGS = {key.flag: key for key in KEYS.values() if key.flag}

@@ -20,9 +20,9 @@ from rl_insight.config_values import (
     parse_names,
     parse_ranks,
     parse_steps,
-    shown,
 )
 from rl_insight.errors import ConfigError
+from rl_insight.plain_text import shown
 
 __all__ = [
     "KEYS",

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rl_insight.config_values import nearest, parse_intervals, parse_names, shown, write_intervals
-
-IDENTITY_GROUPS = ("role", "rank", "step", "replica", "host")
+from rl_insight.config_values import nearest, parse_intervals, parse_names, write_intervals
+from rl_insight.identity_expressions import IDENTITY_GROUPS, identity_expression
+from rl_insight.plain_text import shown
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
@@ -177,27 +177,10 @@ def identity_kind() -> Kind:
         expressions = [value] if isinstance(value, str) else value
         if not isinstance(expressions, Sequence):
             raise ValueError(f"{shown(value)} is not a regular expression, nor a list of them")
-        return [_expression(item, groups) for item in expressions]
+        return [identity_expression(item).pattern for item in expressions]
 
     schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
     return Kind(f"regular expressions with named groups of {groups}", schema, read)
-
-
-def _expression(value: object, groups: str) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{shown(value)} is not a regular expression")
-    try:
-        compiled = re.compile(value)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{shown(value)} is not a regular expression: {error}") from None
-    for group in compiled.groupindex:
-        if group not in IDENTITY_GROUPS:
-            raise ValueError(f"{shown(value)} names the group {group!r}; allowed are {groups}")
-    if not compiled.groupindex:
-        raise ValueError(
-            f"{shown(value)} has no named group, such as (?P<rank>\\d+); allowed are {groups}"
-        )
-    return value
 
 
 def _items(value: object) -> list[str]:

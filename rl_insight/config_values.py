@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from rl_insight.plain_text import shown
+
 # Far above any rank or step that exists; a typing error like 0-70000000000 must not eat the memory.
 LARGEST_NUMBER = 9_999_999
 # They become a set: so many take 60 MB.
@@ -25,12 +27,6 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 def is_nothing(value: object) -> bool:
     """Whether `value` says that nothing is chosen: null, or the same in words."""
     return value is None or (isinstance(value, str) and value.strip().lower() in _NOTHING)
-
-
-def shown(value: object) -> str:
-    """`value` as it may stand in an error text: quoted, and short."""
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def parse_intervals(text: str) -> list[tuple[int, int]]:

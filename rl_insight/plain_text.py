@@ -16,6 +16,12 @@ def without_escapes(text: str) -> str:
     return _ESCAPE.sub("", text)
 
 
+def shown(value: object) -> str:
+    """`value` as it may stand in an error text: quoted, and short."""
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """`1 file`, `2 files`, `12,345 files`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -6,11 +6,7 @@ from dataclasses import dataclass
 
 from rl_insight.data.name_facts import INT32, INT64, NameFacts, whole
 from rl_insight.errors import ConfigError
-
-GROUPS = ("role", "rank", "step", "replica", "host")
-"""The named groups that an expression may have."""
-
-_ALLOWED = ", ".join(f"(?P<{group}>…)" for group in GROUPS)
+from rl_insight.identity_expressions import identity_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +50,7 @@ def compile_rules(expressions: str | Sequence[object] | None) -> UserRules:
 
 
 def _compiled(expression: object) -> re.Pattern[str]:
-    if not isinstance(expression, str):
-        raise ConfigError(f"input.identity: {expression!r} is not a regular expression")
     try:
-        pattern = re.compile(expression)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ConfigError(
-            f"input.identity: {expression!r} is not a regular expression: {error}"
-        ) from None
-    for group in pattern.groupindex:
-        if group not in GROUPS:
-            raise ConfigError(
-                f"input.identity: {expression!r} names the group {group!r}, which means nothing "
-                f"here; the groups are {_ALLOWED}"
-            )
-    if not pattern.groupindex:
-        raise ConfigError(
-            f"input.identity: {expression!r} has no named group and so tells nothing; "
-            f"write one or more of {_ALLOWED}"
-        )
-    return pattern
+        return identity_expression(expression)
+    except ValueError as error:
+        raise ConfigError(f"input.identity: {error}") from None

@@ -4,8 +4,9 @@ import os
 import sys
 from pathlib import Path
 
-from rl_insight.config_values import nearest, shown
+from rl_insight.config_values import nearest
 from rl_insight.errors import UsageError
+from rl_insight.plain_text import shown
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 

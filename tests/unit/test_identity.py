@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_insight.config_kinds import IDENTITY_GROUPS
 from rl_insight.data.identity import Identity, certain, compile_rules, path_role, resolve
 from rl_insight.data.roles import STAGES, WHOLE_STEP
-from rl_insight.data.user_rules import GROUPS
 from rl_insight.errors import ConfigError
 
 NO_RULES = compile_rules(None)
@@ -316,13 +314,13 @@ def test_without_expressions_there_are_no_rules(nothing: str | list[str] | None)
         ),
         (
             [r"(?P<rank>\d+)", r"rank(\d+)"],
-            r"input.identity: 'rank(\\d+)' has no named group and so tells nothing; write one or "
-            "more of (?P<role>…), (?P<rank>…), (?P<step>…), (?P<replica>…), (?P<host>…)",
+            r"input.identity: 'rank(\\d+)' has no named group, such as (?P<rank>\d+); "
+            "allowed are role, rank, step, replica, host",
         ),
         (
             r"(?P<ranks>\d+)",
-            r"input.identity: '(?P<ranks>\\d+)' names the group 'ranks', which means nothing here; "
-            "the groups are (?P<role>…), (?P<rank>…), (?P<step>…), (?P<replica>…), (?P<host>…)",
+            r"input.identity: '(?P<ranks>\\d+)' names the group 'ranks'; "
+            "allowed are role, rank, step, replica, host",
         ),
         ([7], "input.identity: 7 is not a regular expression"),
     ],
@@ -332,10 +330,6 @@ def test_an_expression_that_cannot_serve_is_refused_with_key_expression_and_reas
 ) -> None:
     with pytest.raises(ConfigError, match=f"^{re.escape(reason)}$"):
         compile_rules(expressions)  # type: ignore[arg-type]
-
-
-def test_the_configuration_accepts_the_same_groups() -> None:
-    assert GROUPS == IDENTITY_GROUPS
 
 
 # -- what is certain without opening the file --------------------------------------------------
