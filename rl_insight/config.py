@@ -40,6 +40,7 @@ __all__ = [
     "parse_names",
     "parse_ranks",
     "parse_steps",
+    "presets",
     "resolve",
     "slice_json",
     "to_mapping",
@@ -145,6 +146,11 @@ def heatmap_file(config: Config) -> str:
     if _names_picture(config):
         return Path(config.output.path).with_suffix(".png").name
     return "gmm_heatmap.png"
+
+
+def presets(config: Config) -> tuple[str, ...]:
+    """What is drawn: `timeline`, `heatmap` or both."""
+    return ("timeline", "heatmap") if config.preset == "all" else (config.preset,)
 
 
 def nearest_keys(key: str) -> tuple[str, ...]:

@@ -185,7 +185,7 @@ class HeatmapVisualizer(Section, frozen=True):
 
 
 class Heatmap(Section, frozen=True):
-    """The heatmap of expert load (not in this version yet)."""
+    """The heatmap of expert load."""
 
     parser: HeatmapParser = HeatmapParser()
     visualizer: HeatmapVisualizer = HeatmapVisualizer()

@@ -9,14 +9,15 @@ from rl_insight.config_keys import plain
 _INTRODUCTION = """\
 usage: rl-insight --input-path FOLDER [--flag VALUE | key=value]... [-- SNAKEMAKE OPTIONS]
 
-Shows what a reinforcement-learning run did: a timeline of every stage on every rank,
-from what the profilers left in a folder. What was read once is kept, and a second run
-reads only what is new.
+Shows what a reinforcement-learning run did, from what its profilers left in a folder: a
+timeline of every stage on every rank, and a heatmap of how the tokens were spread over
+the experts. What was read once is kept, and a second run reads only what is new.
 
 Examples:
   rl-insight --input-path ./profile --profiler-type torch
   rl-insight --input-path ./profile --profiler-type torch --vis-type html,png --rank-list 0-7
   rl-insight input.path=./profile timeline.parser.type=torch timeline.parser.step=3
+  rl-insight --input-path ./dump --preset heatmap
   rl-insight config_path=my.yaml output.path=report
   rl-insight --input-path ./profile --profiler-type torch --profile slurm -- --jobs 100
 
@@ -59,7 +60,7 @@ _TITLES = {
     "output": "Output",
     "preset": "What is drawn",
     "timeline": "Timeline",
-    "heatmap": "Heatmap of expert load (not in this version yet)",
+    "heatmap": "Heatmap of expert load",
     "parse": "Reading",
     "run": "Ending",
     "pipeline": "Compatibility",

@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -100,7 +100,7 @@ def _draw(config: Config, arguments: Arguments) -> int:
         _say_error(f"the run failed; Snakemake's own log is below {outcome.output}/.snakemake/log")
         return 1
     try:
-        summary = summarise(outcome.output, _parsers(config))
+        summary = summarise(outcome.output, _parsers(outcome.presets), outcome.presets)
     except FileNotFoundError as error:
         if not arguments.snakemake_args:
             missing = f"the run ended well, but {error.filename} is missing"
@@ -112,16 +112,11 @@ def _draw(config: Config, arguments: Arguments) -> int:
     return exit_code(summary, config.run.strict)
 
 
-def _presets(config: Config) -> tuple[str, ...]:
-    return ("timeline", "heatmap") if config.preset == "all" else (config.preset,)
-
-
-def _parsers(config: Config) -> list[str]:
+def _parsers(presets: Collection[str]) -> list[str]:
     """The parsers of what this run draws; the output folder may hold other runs' tables too."""
     from rl_insight.parsers import PARSERS
 
-    chosen = _presets(config)
-    return [name for name in PARSERS.names() if PARSERS.get(name).preset in chosen]
+    return [name for name in PARSERS.names() if PARSERS.get(name).preset in presets]
 
 
 def _check_names(config: Config) -> None:

@@ -17,8 +17,12 @@ _KEY = b"rl_insight.notes"
 
 def attach(table: pa.Table, notes: Problems) -> pa.Table:
     """The same table with `notes` in its metadata, in place of any that it has."""
-    content = json.dumps([msgspec.to_builtins(note) for note in notes]).encode("ascii")
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: content})
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata(notes)})
+
+
+def metadata(notes: Problems) -> dict[bytes, bytes]:
+    """`notes` as metadata of a schema, or of a file that is written bit by bit."""
+    return {_KEY: json.dumps([msgspec.to_builtins(note) for note in notes]).encode("ascii")}
 
 
 def of(schema: pa.Schema) -> list[Problem]:

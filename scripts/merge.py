@@ -15,4 +15,5 @@ merge(
     Path(snakemake.input.skipped),  # noqa: F821
     TABLES,
     merge_options(snakemake.params.options),  # noqa: F821
+    next(map(Path, snakemake.output.loads), None),  # noqa: F821
 )

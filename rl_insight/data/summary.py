@@ -14,6 +14,43 @@ if TYPE_CHECKING:
 UNKNOWN_RANK = -1
 
 
+def gmm_summary(expert_load: pa.Table) -> "pd.DataFrame":
+    """One row per expert of every grouped matmul in the `expert_load` table.
+
+    Columns: `role`, `rank_id` (-1 where it is unknown), `step`, `stage` (number of the call),
+    `expert_index` (place in the recorded vector, from 0) and `load` (tokens), sorted by step, role,
+    rank_id, stage and expert_index. A row of the table without a step or a stage has -1 there.
+    """
+    import numpy as np
+    import pandas as pd
+
+    ordered = expert_load.sort_by(
+        [(name, "ascending") for name in ("step", "role", "rank_id", "op_index")]
+    )
+    lists = ordered["load"].combine_chunks()
+    experts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    first = np.cumsum(experts) - experts
+
+    def each(name: str, unknown: int | None = None) -> np.ndarray:
+        column = ordered[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(pa.string())
+        if unknown is not None:
+            column = pc.fill_null(column, unknown)
+        return np.repeat(column.to_numpy(), experts)
+
+    return pd.DataFrame(
+        {
+            "role": each("role"),
+            "rank_id": each("rank_id", UNKNOWN_RANK),
+            "step": each("step", -1),
+            "stage": each("op_index", -1),
+            "expert_index": np.arange(int(experts.sum())) - np.repeat(first, experts),
+            "load": pc.list_flatten(lists).to_numpy(zero_copy_only=False),
+        }
+    )
+
+
 def summary_events(spans: pa.Table) -> "pd.DataFrame":
     """One row per stage span of the `spans` table, in order of their start.
 

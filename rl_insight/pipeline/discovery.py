@@ -2,8 +2,9 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import PurePosixPath
 
 from rl_insight.data import identity, roles
@@ -39,12 +40,37 @@ class Skipped:
 class Discovery:
     """What is to be parsed, by parser, and what is not.
 
-    `filtered` are inputs like `found` that the filters leave out; `skipped` has them too.
+    `presets` are those of which there is any input. `filtered` are inputs like `found` that the
+    filters leave out; `skipped` has them too.
     """
 
     found: dict[str, list[Found]] = field(default_factory=dict)
     filtered: dict[str, list[Found]] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
+    presets: tuple[str, ...] = ()
+
+    def inputs(self) -> set[str]:
+        """All that some parser claims: the inputs themselves and their files."""
+        found = [one for some in (self.found, self.filtered) for one in chain(*some.values())]
+        return {path for one in found for path in (one.path, *one.files)}
+
+    def add(self, preset: str, other: "Discovery") -> None:
+        """Take over what was found for `preset`; what both pass over is told once."""
+        own, others = self.inputs(), other.inputs()
+        rows = {row.path: row for row in other.skipped if row.path not in own}
+        rows |= {row.path: row for row in self.skipped if row.path not in others}
+        self.skipped = sorted(rows.values(), key=lambda row: row.path)
+        self.found |= other.found
+        self.filtered |= other.filtered
+        self.presets += (preset,)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The parsers that are asked for inputs of one preset, in this order, and its filters."""
+
+    names: Sequence[str]
+    filters: Filters
 
 
 def parser_names(setting: str, preset: str) -> list[str]:
@@ -64,6 +90,24 @@ def parser_names(setting: str, preset: str) -> list[str]:
                 "both must be the same, of letters, digits, _ and -"
             )
     return names
+
+
+def discover_all(tree: Tree, wanted: Mapping[str, Wanted], rules: UserRules) -> Discovery:
+    """The inputs of every preset that is `wanted`; those of which there are none are left out.
+
+    Raises InputError when there is no input of any, and PluginError as `discover` does.
+    """
+    result = Discovery()
+    for preset, one in wanted.items():
+        try:
+            result.add(preset, discover(tree, one.names, rules, one.filters))
+        except InputError:
+            if len(wanted) == 1:
+                raise
+    if not result.presets:
+        names = [name for one in wanted.values() for name in one.names]
+        raise InputError(_nothing_found(tree, names, ()))
+    return result
 
 
 def discover(tree: Tree, names: Sequence[str], rules: UserRules, filters: Filters) -> Discovery:

@@ -19,6 +19,9 @@ INPUT_LINK = PARSED / ".input"
 # Sources that discovery already decided about; an input of the merge.
 SKIPPED = PARSED / "skipped.json"
 
+# The expert loads of all units as they were dumped; the structure step makes a table of them.
+LOADS = PARSED / "expert_load.parquet"
+
 # Stands in a unit's cache folder when its parse job was killed and the rest was drawn without it.
 TOMBSTONE = "tombstone"
 

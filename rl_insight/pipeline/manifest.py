@@ -29,12 +29,14 @@ _VERSION = 1
 class Manifest:
     """What one output folder knows about its input.
 
-    `units` are those of this run, `root_name` is the name of the input folder. `assigned` maps
+    `units` are those of this run, `presets` what is drawn from them, `root_name` is the name of the
+    input folder. `assigned` maps
     parser and path to a unit name for every path ever seen, `prints` maps a path to [size_bytes,
     mtime_ns, fingerprint] as last looked at. `prepared_by` is the process that wrote it.
     """
 
     units: list[Unit] = field(default_factory=list)
+    presets: tuple[str, ...] = ()
     root_name: str = ""
     assigned: dict[str, dict[str, str]] = field(default_factory=dict)
     prints: dict[str, tuple[int, int, str]] = field(default_factory=dict)
@@ -74,6 +76,7 @@ def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str,
     manifest = load(output)
     files = {file.path: file for file in tree.files}
     manifest.units = []
+    manifest.presets = discovery.presets
     manifest.root_name = tree.root.name
     manifest.prints = {path: row for path, row in manifest.prints.items() if path in files}
     for parser, found in discovery.found.items():

@@ -35,12 +35,16 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended: Snakemake's exit code, where its files are, and how long it took."""
+    """How a run ended: Snakemake's exit code, where its files are, how long it took, what it drew.
+
+    `presets` are those of which the input holds anything.
+    """
 
     exit_code: int
     output: Path
     seconds: float
     pages: tuple[Path, ...]
+    presets: tuple[str, ...] = ("timeline",)
 
 
 def run(request: RunRequest) -> Outcome:
@@ -65,7 +69,7 @@ def run(request: RunRequest) -> Outcome:
     code = _snakemake(request, output)
     if code and not only_looking and tombstone.lay(output, manifest.units, begun):
         code = _snakemake(request, output)
-    return Outcome(code, output, time.monotonic() - started, pages)
+    return Outcome(code, output, time.monotonic() - started, pages, manifest.presets)
 
 
 def _snakemake(request: RunRequest, output: Path) -> int:

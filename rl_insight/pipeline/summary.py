@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rl_insight import tables
-from rl_insight.errors import CacheError
 from rl_insight.pipeline import layout
+from rl_insight.pipeline.load_summary import LoadSummary, load_lines, summarise_loads
+from rl_insight.pipeline.summary_tables import read
 from rl_insight.pipeline.terminal import duration, printable
 from rl_insight.plain_text import count
-from rl_insight.schema import STATUSES
+from rl_insight.schema import SPANS, STATUSES
 
 if TYPE_CHECKING:
     from rl_insight.pipeline.run import Outcome
@@ -25,8 +25,8 @@ _SHOWN_TROUBLES = 12
 # What `--strict` does not accept. A skipped source was left out by rule or by a filter.
 _DAMAGED = ("salvaged", "empty", "failed")
 
-# The timelines that runs leave in the output folder.
-_PAGES = "rl_timeline.*"
+# The pages that runs leave in the output folder.
+_PAGES = ("rl_timeline.*", "gmm_heatmap.*")
 
 # What a lane is, of the columns of a span.
 _LANE = ("role", "replica", "rank_id", "lane_id")
@@ -60,11 +60,15 @@ class Summary:
     troubles: tuple[Trouble, ...]
     unranked: int = 0
     """Lanes whose rank is unknown."""
+    loads: LoadSummary | None = None
+    """Of a run that draws expert load."""
+    timeline: bool = True
+    """Whether the run draws a timeline."""
 
     @property
     def drawn(self) -> bool:
         """Whether there was anything to draw."""
-        return self.spans > 0
+        return self.spans > 0 or (self.loads is not None and self.loads.rows > 0)
 
     @property
     def damaged(self) -> int:
@@ -72,19 +76,27 @@ class Summary:
         return sum(self.sources.get(status, 0) for status in _DAMAGED)
 
 
-def summarise(output: Path, parsers: Collection[str] | None = None) -> Summary:
+def summarise(
+    output: Path,
+    parsers: Collection[str] | None = None,
+    presets: Collection[str] = ("timeline",),
+) -> Summary:
     """Read the merged tables below `output`.
 
-    `parsers` names those whose sources count; a folder may also hold those of a run of another
-    kind. Raises FileNotFoundError when a table is missing, CacheError when one is damaged.
+    `parsers` names those whose sources count, `presets` whose tables; a folder may also hold those
+    of a run of another kind.
+    Raises FileNotFoundError when a table is missing, CacheError when one is damaged.
     """
     folder = output / layout.TABLES
     columns = ["path", "parser", "status", "detail", "problems"]
-    sources = _read(layout.table(folder, "sources"), columns)
+    sources = read(layout.table(folder, "sources"), columns)
     if parsers is not None:
         wanted = pc.is_in(_plain(sources["parser"]), pa.array(list(parsers), pa.string()))
         sources = sources.filter(wanted)
-    spans = _read(layout.table(folder, "spans"), [*_LANE, "step"])
+    names = [*_LANE, "step"]
+    spans = SPANS.empty_table().select(names)
+    if "timeline" in presets:
+        spans = read(layout.table(folder, "spans"), names)
     statuses = _plain(sources["status"]).to_pylist()
     unranked = pc.count_distinct(spans["lane_id"].filter(pc.is_null(spans["rank_id"])))
     return Summary(
@@ -95,6 +107,8 @@ def summarise(output: Path, parsers: Collection[str] | None = None) -> Summary:
         steps=pc.count_distinct(spans["step"]).as_py(),
         troubles=_troubles(sources, statuses),
         unranked=unranked.as_py(),
+        loads=summarise_loads(output) if "heatmap" in presets else None,
+        timeline="timeline" in presets,
     )
 
 
@@ -104,12 +118,14 @@ def lines(summary: Summary, outcome: "Outcome") -> list[str]:
     considered = sum(n for status, n in summary.sources.items() if status != "skipped")
     files = count(considered, "input")
     result = [f"Read {files}." if read == considered else f"Read {read:,} of {files}."]
-    if summary.drawn:
+    if summary.spans:
         what = [count(summary.lanes, "lane"), count(summary.ranks, "rank")]
         what += [count(summary.steps, "step")] if summary.steps else []
         result.append(f"Drew {', '.join(what)}: {count(summary.spans, 'span')}.")
-    else:
-        result.append("Nothing could be drawn.")
+    elif summary.timeline or not summary.drawn:
+        result.append(f"Nothing could be drawn{' on a timeline' if summary.drawn else ''}.")
+    if summary.loads is not None and summary.drawn:
+        result += load_lines(summary.loads)
     if summary.unranked:
         known = "input.identity can tell it from the path"
         result.append(f"  rank unknown: {count(summary.unranked, 'lane')}; {known}")
@@ -128,7 +144,8 @@ def closing(outcome: "Outcome") -> list[str]:
     pages = [page for page in outcome.pages if page.is_file()]
     result = [f"Open {printable(str(page), 1_000)}" for page in pages]
     # Beside a page of other filters it would be taken for the same run.
-    older = sorted(page.name for page in outcome.output.glob(_PAGES) if page not in outcome.pages)
+    there = [page for pattern in _PAGES for page in outcome.output.glob(pattern)]
+    older = sorted(page.name for page in there if page not in outcome.pages)
     if older:
         result.append(f"Not drawn again, so still of an earlier run: {', '.join(older)}")
     return [*result, f"Took {duration(outcome.seconds)}."]
@@ -139,20 +156,6 @@ def exit_code(summary: Summary, strict: bool) -> int:
     if not summary.drawn:
         return 1
     return 3 if strict and summary.damaged else 0
-
-
-def _read(path: Path, columns: list[str]) -> pa.Table:
-    try:
-        table = tables.read(path, columns)
-        missing = set(columns).difference(table.schema.names)
-        if missing:
-            raise ValueError(f"it has no column {', '.join(sorted(missing))}")
-    except (OSError, ValueError, pa.ArrowException) as error:
-        # Arrow raises OSError too; one of the system has its number.
-        if isinstance(error, OSError) and error.errno:
-            raise
-        raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
-    return table
 
 
 def _told(trouble: Trouble) -> str:

@@ -19,12 +19,12 @@ from rl_insight.data.tree import scan
 from rl_insight.errors import ConfigError
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout, manifest
-from rl_insight.pipeline.discovery import Filters, discover, parser_names
+from rl_insight.pipeline.discovery import Filters, Wanted, discover_all, parser_names
 from rl_insight.pipeline.manifest import Manifest
 from rl_insight.pipeline.occupied import occupy
 from rl_insight.pipeline.settle import MergeOptions
 from rl_insight.pipeline.unit_file import read_unit
-from rl_insight.schema import TIMELINE_TABLES
+from rl_insight.schema import HEATMAP_TABLES, TIMELINE_TABLES
 from rl_insight.visualizers import VISUALIZERS, Visualizer
 
 # More than a few inputs per job only slow Snakemake down; what is stale the unit file says anyway.
@@ -34,12 +34,18 @@ _LONGEST_SHOWN = 1_000
 # Snakemake gives other characters in a path a meaning of their own.
 _PLAIN_PATH = re.compile(r"[\w./=+@:,-]+", re.ASCII)
 
-_MERGE_KEYS = (
-    "input.identity",
-    "input.rank_list",
-    "timeline.parser.step",
-    "timeline.parser.role",
+_MERGE_KEYS = ("input.identity", "input.rank_list")
+_FILTER_KEYS = ("parser.step", "parser.role")
+_STRUCTURE_KEYS = (
+    "heatmap.parser.group_list_type",
+    "heatmap.parser.ep_size",
+    "heatmap.visualizer.gmm_per_layer",
 )
+
+# How many inputs one job reads unless the user says otherwise: a trace is large, the group lists of
+# a rank are small.
+_HEATMAP = "gmm_heatmap"
+_PER_JOB = {"timeline": 1, "heatmap": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +75,30 @@ class Run:
 
     def pictures(self) -> list[str]:
         """What the run is for, relative to the output folder."""
-        return [visualizer.output for visualizer in self.visualizers("timeline")]
+        return [
+            self.output_of(visualizer)
+            for preset in configuration.presets(self.config)
+            for visualizer in self.visualizers(preset)
+        ]
 
     def visualizers(self, preset: str) -> list[Visualizer]:
-        """The visualizers that the configuration asks for.
+        """The visualizers that the configuration asks for, of a preset that has any input.
 
         Raises PluginError for a name that is not registered.
         """
+        if preset not in self.manifest.presets:
+            return []
         chosen = configuration.get(self.config, f"{preset}.visualizer.type")
         return [VISUALIZERS.get(name) for name in configuration.parse_names(chosen)]
+
+    def output_of(self, visualizer: Visualizer) -> str:
+        """The file that a visualizer draws, relative to the output folder."""
+        documented = Path(visualizer.output)
+        if visualizer.preset == "heatmap" and documented.stem == _HEATMAP:
+            # `output.path` may name it.
+            file = Path(configuration.heatmap_file(self.config))
+            return str(file.with_suffix(documented.suffix))
+        return str(documented)
 
     def unit_folders(self) -> list[str]:
         """The cache folders of this run's units."""
@@ -101,13 +122,28 @@ class Run:
 
     def merge_options(self) -> str:
         """The slice of the configuration that the merge depends on."""
-        values = {key: configuration.get(self.config, key) for key in _MERGE_KEYS}
-        values["root_name"] = self.manifest.root_name
+        presets = self.manifest.presets
+        keys = [*_MERGE_KEYS, *(f"{preset}.{key}" for preset in presets for key in _FILTER_KEYS)]
+        values = {key: configuration.get(self.config, key) for key in keys}
+        values.update(presets=presets, root_name=self.manifest.root_name)
         return json.dumps(values, sort_keys=True)
 
     def merged_tables(self) -> list[str]:
         """The Parquet files that the merge writes."""
-        return [_table(name) for name in ("sources", *TIMELINE_TABLES)]
+        timeline = TIMELINE_TABLES if "timeline" in self.manifest.presets else ()
+        return [_table(name) for name in ("sources", *timeline)]
+
+    def loads(self) -> list[str]:
+        """The expert loads as the merge hands them to the structure step, where there are any."""
+        return [str(layout.LOADS)] if "heatmap" in self.manifest.presets else []
+
+    def load_tables(self) -> list[str]:
+        """The Parquet files that the structure step writes."""
+        return [_table(name) for name in HEATMAP_TABLES] if self.loads() else []
+
+    def structure_options(self) -> str:
+        """The slice of the configuration that the structure step depends on."""
+        return configuration.slice_json(self.config, _STRUCTURE_KEYS)
 
     def tables_of(self, visualizer: Visualizer) -> list[str]:
         """The Parquet files that a visualizer reads."""
@@ -125,9 +161,13 @@ def look(config: Config, output: Path) -> tuple[Manifest, bool]:
     Raises UsageError when a run is at work in `output`, InputError when there is nothing to read,
     ConfigError or PluginError for what is asked.
     """
-    if config.preset == "heatmap":
-        parser_names(config.heatmap.parser.type, "heatmap")
-    names = parser_names(config.timeline.parser.type, "timeline")
+    values = {key: configuration.get(config, key) for key in configuration.KEYS}
+    wanted = {
+        preset: Wanted(
+            parser_names(values[f"{preset}.parser.type"], preset), _filters(values, preset)
+        )
+        for preset in configuration.presets(config)
+    }
     rules = identity.compile_rules(config.input.identity)
     with _writing(output):
         if output.exists() and not output.is_dir():
@@ -135,8 +175,12 @@ def look(config: Config, output: Path) -> tuple[Manifest, bool]:
     root = _input_path(config, output)
     _check_inside(root, output)
     tree = scan(root, exclude=output)
-    found = discover(tree, names, rules, _filters(_merge_values(config)))
-    per_job = dict.fromkeys(names, config.parse.ranks_per_job or 1)
+    found = discover_all(tree, wanted, rules)
+    per_job = {
+        name: config.parse.ranks_per_job or _PER_JOB[preset]
+        for preset, one in wanted.items()
+        for name in one.names
+    }
     with _writing(output):
         output.mkdir(parents=True, exist_ok=True)
         # Only now: a mistake leaves no folder, and nothing was written yet.
@@ -148,7 +192,11 @@ def merge_options(text: str) -> MergeOptions:
     """What `Run.merge_options` wrote, for the merge job."""
     values = json.loads(text)
     return MergeOptions(
-        identity.compile_rules(values["input.identity"]), _filters(values), values["root_name"]
+        identity.compile_rules(values["input.identity"]),
+        _filters(values, "timeline"),
+        values["root_name"],
+        _filters(values, "heatmap"),
+        tuple(values["presets"]),
     )
 
 
@@ -199,15 +247,11 @@ def _showable(file: str, path: Path) -> bool:
         return False
 
 
-def _merge_values(config: Config) -> dict[str, Any]:
-    return {key: configuration.get(config, key) for key in _MERGE_KEYS}
-
-
-def _filters(values: Mapping[str, Any]) -> Filters:
-    role = values["timeline.parser.role"]
+def _filters(values: Mapping[str, Any], preset: str) -> Filters:
+    role = values.get(f"{preset}.parser.role")
     return Filters(
         configuration.parse_ranks(values["input.rank_list"]),
-        configuration.parse_steps(values["timeline.parser.step"]),
+        configuration.parse_steps(values.get(f"{preset}.parser.step")),
         frozenset(configuration.parse_names(role)) if role else None,
     )
 

@@ -398,7 +398,7 @@ def test_asking_for_help_wins_over_the_rest(capsys):
 def test_the_examples_in_the_help_are_understood(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^  rl-insight (.+)$", help_text(), re.MULTILINE)
-    assert len(examples) == 5
+    assert len(examples) == 6
     for example in examples:
         parse(example.split())
 

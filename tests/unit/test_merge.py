@@ -19,7 +19,7 @@ from rl_insight.pipeline.merge import merge
 from rl_insight.pipeline.parse import parse_unit
 from rl_insight.pipeline.settle import MergeOptions
 from rl_insight.pipeline.units import source_id
-from rl_insight.schema import SCHEMAS, SOURCES
+from rl_insight.schema import SCHEMAS, SOURCES, TIMELINE_TABLES
 from tests.made_up_parser import NoteParser, capture, write_note
 
 Rows = list[dict[str, Any]]
@@ -65,7 +65,7 @@ def run(
 
 def merged(output: Path) -> dict[str, Rows]:
     found = {path.stem: tables.read(path) for path in (output / "tables").iterdir()}
-    assert set(found) == set(SCHEMAS)
+    assert set(found) == {"sources", *TIMELINE_TABLES}
     for name, table in found.items():
         table.validate(full=True)
         assert table.schema.equals(SCHEMAS[name]), name

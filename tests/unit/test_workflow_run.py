@@ -17,7 +17,7 @@ from rl_insight.pipeline import run as run_module
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.run import RunRequest, command, run
 from rl_insight.pipeline.workflow import Run, look, merge_options
-from rl_insight.schema import SCHEMAS
+from rl_insight.schema import SCHEMAS, TIMELINE_TABLES
 from rl_insight.visualizers import VISUALIZERS
 from tests.made_up_parser import NoteParser, capture, write_note
 
@@ -78,7 +78,10 @@ def test_a_prepared_run_knows_its_units_pictures_and_tables(root: Path) -> None:
     assert found.pictures() == ["rl_timeline.html"]
     assert all(folder.startswith("parsed/notes/rank") for folder in found.unit_folders())
     assert len(found.unit_folders()) == 2
-    assert found.merged_tables() == [f"tables/{name}.parquet" for name in SCHEMAS]
+    assert found.merged_tables() == [
+        f"tables/{name}.parquet" for name in ("sources", *TIMELINE_TABLES)
+    ]
+    assert found.loads() == found.load_tables() == []
     for visualizer in found.visualizers("timeline"):
         assert set(found.tables_of(visualizer)) <= set(found.merged_tables())
 
@@ -150,6 +153,7 @@ def test_the_merge_gets_exactly_what_it_depends_on(root: Path) -> None:
         "input.rank_list",
         "timeline.parser.step",
         "timeline.parser.role",
+        "presets",
         "root_name",
     }
     options = merge_options(text)

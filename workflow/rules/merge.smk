@@ -4,6 +4,7 @@ rule merge:
         skipped=str(SKIPPED),
     output:
         tables=[update(path) for path in RUN.merged_tables()],
+        loads=RUN.loads(),
     log:
         "logs/merge.log",
     benchmark:

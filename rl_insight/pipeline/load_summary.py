@@ -1,0 +1,100 @@
+"""What the tables of expert load come to, in numbers and in a few lines."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rl_insight import notes
+from rl_insight.pipeline import layout
+from rl_insight.pipeline.summary_tables import read
+from rl_insight.pipeline.terminal import printable
+from rl_insight.plain_text import count
+from rl_insight.problems import Problem
+
+# More notes than this stand on the picture.
+_SHOWN_NOTES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Fullest:
+    """The layer in which one expert had most, compared with the mean of its layer on its rank."""
+
+    max_over_mean: float
+    argmax: int | None
+    layer: int | None
+    op_index: int | None
+    role: str | None
+    rank_id: int | None
+    step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSummary:
+    """`expert_balance` in numbers; `layers` is 0 where the structure is not known."""
+
+    rows: int
+    layers: int
+    experts: int
+    ranks: int
+    steps: int
+    fullest: Fullest | None
+    notes: tuple[Problem, ...]
+
+
+def summarise_loads(output: Path) -> LoadSummary:
+    """Read `expert_balance` below `output`.
+
+    Raises FileNotFoundError when it is missing, CacheError when it is damaged.
+    """
+    names = ["step", "role", "rank_id", "layer", "op_index", "experts", "argmax", "max_over_mean"]
+    table = read(layout.table(output / layout.TABLES, "expert_balance"), names)
+    return LoadSummary(
+        rows=table.num_rows,
+        layers=pc.count_distinct(table["layer"]).as_py(),
+        experts=pc.max(table["experts"]).as_py() or 0,
+        ranks=pc.count_distinct(table["rank_id"]).as_py(),
+        steps=pc.count_distinct(table["step"]).as_py(),
+        fullest=_fullest(table),
+        notes=tuple(notes.of(table.schema)),
+    )
+
+
+def load_lines(summary: LoadSummary) -> Iterator[str]:
+    """What was drawn of expert load, where it is least even, and what is doubtful about it."""
+    if not summary.rows:
+        yield "No expert load could be drawn."
+        return
+    what = [count(summary.layers, "layer")] if summary.layers else []
+    what += [count(summary.experts, "expert"), count(summary.ranks, "rank")]
+    what += [count(summary.steps, "step")] if summary.steps else []
+    yield f"Expert load: {', '.join(what)}."
+    if summary.fullest is not None:
+        yield f"  least even: {_place(summary.fullest)}"
+    for note in summary.notes[:_SHOWN_NOTES]:
+        told = printable(note.example) if note.example else note.code.replace("_", " ")
+        times = f" ({note.count:,} times)" if note.count > 1 else ""
+        yield f"  {note.severity}: {told}{times}"
+    more = len(summary.notes) - _SHOWN_NOTES
+    if more > 0:
+        yield f"  and {count(more, 'more note')} on the picture"
+
+
+def _fullest(table: pa.Table) -> Fullest | None:
+    ratios = table["max_over_mean"]
+    if ratios.null_count == table.num_rows:
+        return None
+    at = pc.index(ratios, pc.max(ratios)).as_py()
+    row = table.slice(at, 1).to_pylist()[0]
+    return Fullest(**{name: row[name] for name in Fullest.__slots__})
+
+
+def _place(found: Fullest) -> str:
+    where = f"layer{found.layer}" if found.layer is not None else f"op{found.op_index}"
+    whose = [printable(found.role)] if found.role is not None else []
+    whose += [f"rank {found.rank_id}"] if found.rank_id is not None else ["all ranks"]
+    whose += [f"step {found.step}"] if found.step is not None else []
+    ratio = f"{found.max_over_mean:.1f} times the mean of its layer"
+    return f"expert {found.argmax} in {where} ({', '.join(whose)}) has {ratio}"

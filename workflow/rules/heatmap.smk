@@ -1,0 +1,51 @@
+if RUN.loads():
+
+    rule structure:
+        input:
+            loads=RUN.loads(),
+        output:
+            tables=[update(path) for path in RUN.load_tables()],
+        log:
+            "logs/structure.log",
+        benchmark:
+            "benchmarks/structure.tsv"
+        retries: 1
+        conda:
+            "../envs/rl-insight.yaml"
+        resources:
+            mem_mb=lambda wildcards, attempt: 2000 * attempt,
+            runtime=30,
+        params:
+            options=unchanged(RUN.structure_options()),
+        script:
+            "../../scripts/structure.py"
+
+
+for visualizer in RUN.visualizers("heatmap"):
+
+    rule:
+        name:
+            f"heatmap_{visualizer.name}"
+        input:
+            tables=RUN.tables_of(visualizer),
+        output:
+            page=report(
+                update(RUN.output_of(visualizer)),
+                caption="../report/heatmap.rst",
+                category="Expert load",
+            ),
+        log:
+            f"logs/heatmap_{visualizer.name}.log",
+        benchmark:
+            f"benchmarks/heatmap_{visualizer.name}.tsv"
+        retries: 1
+        conda:
+            "../envs/rl-insight.yaml"
+        resources:
+            mem_mb=lambda wildcards, attempt: 2000 * attempt,
+            runtime=30,
+        params:
+            visualizer=visualizer.name,
+            options=unchanged(RUN.visualizer_options(visualizer)),
+        script:
+            "../../scripts/heatmap.py"
