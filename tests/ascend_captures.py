@@ -201,6 +201,22 @@ def one(parsed: Parsed, table: str) -> Event:
     return row
 
 
+def stages(found: Parsed) -> list[tuple[str | None, int, int]]:
+    """Name, start after BASE_NS and duration (ns) of the stages."""
+    return [
+        (row.get("name"), row["start_ns"] - BASE_NS, row["duration_ns"])
+        for row in rows(found, "spans")
+        if row["kind"] == "stage"
+    ]
+
+
+def times(row: Event) -> tuple[int, int, int, int, int, int]:
+    """Window, computing, communication, overlapped, memory and free of a breakdown."""
+    names = ("window", "computing", "communication", "overlapped", "memory", "free")
+    a, b, c, d, e, f = (row[f"{name}_ns"] for name in names)
+    return a, b, c, d, e, f
+
+
 def problem(parsed: Parsed, code: str) -> str:
     """The example of a problem that must be there."""
     (found,) = [one for one in parsed.problems if one.code == code]

@@ -15,13 +15,14 @@ from tests.ascend_captures import (
     DATABASE,
     STRINGS,
     TASK_COLUMNS,
-    Event,
     database_in,
     info,
     one,
     parsed,
     problem,
     rows,
+    stages,
+    times,
     write_database,
     write_text,
 )
@@ -41,22 +42,6 @@ def read(tmp_path: Path, folder: str = "actor_update", **changed: Any) -> Parsed
     capture = tmp_path / "run" / folder / "a_ascend_pt"
     database_in(capture, rank, **changed)
     return parsed(capture, tmp_path / "run", depth)
-
-
-def stages(found: Parsed) -> list[tuple[str | None, int, int]]:
-    """Name, start after BASE_NS and duration (ns) of the stages."""
-    return [
-        (row.get("name"), row["start_ns"] - BASE_NS, row["duration_ns"])
-        for row in rows(found, "spans")
-        if row["kind"] == "stage"
-    ]
-
-
-def times(row: Event) -> tuple[int, int, int, int, int, int]:
-    """Window, computing, communication, overlapped, memory and free of a breakdown."""
-    names = ("window", "computing", "communication", "overlapped", "memory", "free")
-    a, b, c, d, e, f = (row[f"{name}_ns"] for name in names)
-    return a, b, c, d, e, f
 
 
 def test_a_database_gives_all_tables(tmp_path: Path) -> None:

@@ -31,7 +31,9 @@ from tests.ascend_captures import (
     problem,
     process,
     rows,
+    stages,
     task,
+    times,
     write_text,
 )
 
@@ -43,22 +45,6 @@ def read(tmp_path: Path, events: Any = None, folder: str = "actor_update", **mor
     depth = more.pop("depth", 2)
     capture = write_text(tmp_path / "run" / folder / "a_ascend_pt", events, **more)
     return parsed(capture, tmp_path / "run", depth)
-
-
-def stages(found: Parsed) -> list[tuple[str | None, int, int]]:
-    """Name, start after BASE_NS and duration (ns) of the stages."""
-    return [
-        (row.get("name"), row["start_ns"] - BASE_NS, row["duration_ns"])
-        for row in rows(found, "spans")
-        if row["kind"] == "stage"
-    ]
-
-
-def times(row: Event) -> tuple[int, int, int, int, int, int]:
-    """Window, computing, communication, overlapped, memory and free of a breakdown."""
-    names = ("window", "computing", "communication", "overlapped", "memory", "free")
-    a, b, c, d, e, f = (row[f"{name}_ns"] for name in names)
-    return a, b, c, d, e, f
 
 
 # The documented sample

@@ -87,6 +87,8 @@ def test_secrets_in_damaged_lines_are_not_quoted(tmp_path: Path, cut: int) -> No
     else:
         assert SECRET not in repr(parsed.problems._by_code)
         assert SECRET not in str(parsed.detail)
+        for name_of_table, table in parsed.tables.items():
+            assert SECRET not in repr(table.to_pylist()), name_of_table
 
 
 def test_a_value_is_not_decoded_before_its_name_is_known(
