@@ -5,12 +5,13 @@ Numpy pickles an array as an empty one that is given its state afterwards, and a
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from rl_insight.errors import ReadError
 from rl_insight.readers.torch_tensors import KINDS, Array, NumberKind
 
-Arguments = tuple[object, ...]
+# Nobody checked of what kind they are.
+Arguments = tuple[Any, ...]
 
 
 class Context(Protocol):
@@ -20,9 +21,9 @@ class Context(Protocol):
         self,
         data: memoryview | bytes,
         kind: NumberKind,
-        size: tuple[object, ...],
-        stride: tuple[object, ...] | None = None,
-        offset: object = 0,
+        size: tuple[int, ...],
+        stride: tuple[int, ...] | None = None,
+        offset: int = 0,
         order: str | None = None,
     ) -> Array:
         """`torch_tensors.array` within the file's limits, in the file's byte order."""
@@ -74,11 +75,11 @@ class PendingDtype:
 
 NDARRAY = Named("numpy.ndarray")
 
+# numpy has no bfloat16; torch's stands in 16 bits of anything.
 _CODES = {
-    ("b1" if kind.name == "bool" else kind.stored): kind
-    for kind in KINDS.values()
-    if kind.name != "bfloat16"
+    kind.little.str[1:]: kind for kind in KINDS.values() if kind.name not in ("bfloat16", "bool")
 }
+_CODES["b1"] = KINDS["bool"]
 
 
 def _tuple(value: object) -> Arguments:

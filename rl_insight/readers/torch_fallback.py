@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rl_insight.errors import ReadError
 from rl_insight.readers.plain_values import plain
 from rl_insight.readers.torch_tensors import KINDS, Budget
@@ -70,9 +72,9 @@ def by_torch(path: Path, reason: str, limit: int) -> tuple[object, frozenset[str
                 f"it holds a tensor of {tensor.dtype}, {tensor.layout}, which is not read"
             )
         kinds.add(kind.name)
-        budget.take(tensor.numel() * kind.size * (2 if kind.result == "f4" else 1))
+        budget.take(tensor.numel() * kind.result.itemsize)
         tensor = tensor.detach().contiguous()
-        return (tensor.float() if kind.result == "f4" else tensor).numpy().copy()
+        return (tensor.float() if kind.result == np.float32 else tensor).numpy().copy()
 
     def convert(value: object) -> object:
         if isinstance(value, torch.Tensor):

@@ -86,7 +86,7 @@ class TorchObjects:
         number = kind if isinstance(kind, NumberKind) else None
         if number is None and kind is not _UNTYPED:
             raise TypeError
-        size = count * (number.size if number else 1)
+        size = count * (number.little.itemsize if number else 1)
         if size > len(data):
             raise ReadError(
                 f"the data of a tensor is cut off: {len(data)} of {size} bytes are there"
@@ -97,9 +97,9 @@ class TorchObjects:
         self,
         data: memoryview | bytes,
         kind: NumberKind,
-        size: tuple[object, ...],
-        stride: tuple[object, ...] | None = None,
-        offset: object = 0,
+        size: tuple[int, ...],
+        stride: tuple[int, ...] | None = None,
+        offset: int = 0,
         order: str | None = None,
     ) -> Array:
         """`torch_tensors.array` within the file's limits, in the file's byte order."""
@@ -220,7 +220,7 @@ _REFUSED: dict[bytes, str] = {
     b"torch._utils\n_rebuild_sparse_tensor": "a sparse tensor",
     b"torch._utils\n_rebuild_nested_tensor": "a nested tensor",
     b"torch._utils\n_rebuild_qtensor": "a quantised tensor",
-    b"torch._utils\n_rebuild_meta_tensor_no_storage": "a tensor of the device meta, with no numbers",
+    b"torch._utils\n_rebuild_meta_tensor_no_storage": "a meta tensor (without numbers)",
     b"torch._utils\n_rebuild_wrapper_subclass": "a tensor of a class of its own",
     **{
         f"torch\n{kind}".encode(): f"numbers of the kind {kind}"

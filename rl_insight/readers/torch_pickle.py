@@ -22,8 +22,6 @@ _PROTOCOLS = range(2, 6)
 # By which dictionaries may be keyed: the hash of tuples inside tuples takes for ever.
 _KEYS = (str, int, float, bool, type(None))
 
-_DAMAGED = "its pickle is damaged"
-
 
 class NotKnownError(ReadError):
     """Well-formed, but with content that this reader does not know; torch itself may."""
@@ -52,11 +50,10 @@ class Machine:
     so their number bounds time and memory.
     """
 
-    __slots__ = ("_at", "_marks", "_memo", "_objects", "_raw", "_stack")
+    __slots__ = ("_marks", "_memo", "_objects", "_raw", "_stack")
 
     def __init__(self, raw: bytes, objects: Objects) -> None:
         self._raw = raw
-        self._at = 0
         self._objects = objects
         self._stack: list[object] = []
         self._marks: list[int] = []
@@ -66,42 +63,19 @@ class Machine:
         """The value of the pickle. Raises ReadError when it is damaged, too long or refused."""
         instructions = _INSTRUCTIONS
         raw = self._raw
+        at = 0
         try:
             if raw[:1] != b"\x80" or raw[1] not in _PROTOCOLS:
                 raise ReadError("its pickle is of a protocol that torch does not write")
             for _ in range(most_steps):
-                code = raw[self._at]
-                self._at += 1
+                code = raw[at]
                 if code == _STOP:
                     (value,) = self._stack
                     return value
-                instructions[code](self)
+                at = instructions[code](self, at + 1)
         except (LookupError, ValueError, TypeError, struct.error) as error:
-            raise ReadError(f"{_DAMAGED} at byte {self._at}") from error
+            raise ReadError(f"its pickle is damaged at byte {at}") from error
         raise ReadError(f"its pickle has more than {most_steps} instructions")
-
-    def _take(self, size: int) -> bytes:
-        start = self._at
-        self._at = end = start + size
-        if end > len(self._raw):
-            raise ReadError(f"{_DAMAGED}: it ends in the middle")
-        return self._raw[start:end]
-
-    def _number(self, form: struct.Struct) -> int:
-        (value,) = form.unpack_from(self._raw, self._at)
-        self._at += form.size
-        return int(value)
-
-    def _byte(self) -> int:
-        value = self._raw[self._at]
-        self._at += 1
-        return value
-
-    def _line(self) -> bytes:
-        start = self._at
-        end = self._raw.index(b"\n", start)
-        self._at = end + 1
-        return self._raw[start:end]
 
     def _since_mark(self) -> list[object]:
         mark = self._marks.pop()
@@ -115,114 +89,141 @@ class Machine:
             raise IndexError
         return self._stack.pop()
 
-    def _tuple(self, size: int) -> None:
-        stack = self._stack
-        if len(stack) - (self._marks[-1] if self._marks else 0) < size:
+    def _text(self, start: int, size: int) -> int:
+        end = start + size
+        self._stack.append(str(self._bytes(start, end), "utf-8"))
+        return end
+
+    def _data(self, start: int, size: int) -> int:
+        end = start + size
+        self._stack.append(self._bytes(start, end))
+        return end
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        if end > len(self._raw):
             raise IndexError
-        stack[-size:] = [tuple(stack[-size:])]
+        return self._raw[start:end]
 
-    # One method for each instruction, under its name in pickletools.
+    # One method for each instruction, under its name in pickletools: from the place behind its code
+    # to the place of the next.
 
-    def _proto(self) -> None:
-        if self._byte() not in _PROTOCOLS:
+    def _proto(self, at: int) -> int:
+        if self._raw[at] not in _PROTOCOLS:
             raise ValueError
+        return at + 1
 
-    def _frame(self) -> None:
-        self._at += 8
+    def _frame(self, at: int) -> int:
+        return at + 8
 
-    def _mark(self) -> None:
+    def _mark(self, at: int) -> int:
         self._marks.append(len(self._stack))
+        return at
 
-    def _none(self) -> None:
+    def _none(self, at: int) -> int:
         self._stack.append(None)
+        return at
 
-    def _newtrue(self) -> None:
+    def _newtrue(self, at: int) -> int:
         self._stack.append(True)
+        return at
 
-    def _newfalse(self) -> None:
+    def _newfalse(self, at: int) -> int:
         self._stack.append(False)
+        return at
 
-    def _binint1(self) -> None:
-        self._stack.append(self._byte())
+    def _binint1(self, at: int) -> int:
+        self._stack.append(self._raw[at])
+        return at + 1
 
-    def _binint2(self) -> None:
-        self._stack.append(self._number(_SHORT))
+    def _binint2(self, at: int) -> int:
+        self._stack.extend(_SHORT.unpack_from(self._raw, at))
+        return at + 2
 
-    def _binint(self) -> None:
-        self._stack.append(self._number(_INT))
+    def _binint(self, at: int) -> int:
+        self._stack.extend(_INT.unpack_from(self._raw, at))
+        return at + 4
 
-    def _long1(self) -> None:
-        self._stack.append(int.from_bytes(self._take(self._byte()), "little", signed=True))
+    def _long1(self, at: int) -> int:
+        end = at + 1 + self._raw[at]
+        self._stack.append(int.from_bytes(self._bytes(at + 1, end), "little", signed=True))
+        return end
 
-    def _long4(self) -> None:
+    def _long4(self, at: int) -> int:
         raise ReadError("its pickle has a number of more than 255 bytes")
 
-    def _binfloat(self) -> None:
-        (value,) = _FLOAT.unpack(self._take(8))
-        self._stack.append(value)
+    def _binfloat(self, at: int) -> int:
+        self._stack.extend(_FLOAT.unpack_from(self._raw, at))
+        return at + 8
 
-    def _text(self, size: int) -> None:
-        self._stack.append(self._take(size).decode("utf-8"))
+    def _short_binunicode(self, at: int) -> int:
+        return self._text(at + 1, self._raw[at])
 
-    def _short_binunicode(self) -> None:
-        self._text(self._byte())
+    def _binunicode(self, at: int) -> int:
+        return self._text(at + 4, *_LONG.unpack_from(self._raw, at))
 
-    def _binunicode(self) -> None:
-        self._text(self._number(_LONG))
+    def _binunicode8(self, at: int) -> int:
+        return self._text(at + 8, *_SIZE.unpack_from(self._raw, at))
 
-    def _binunicode8(self) -> None:
-        self._text(self._number(_SIZE))
+    def _short_binbytes(self, at: int) -> int:
+        return self._data(at + 1, self._raw[at])
 
-    def _short_binbytes(self) -> None:
-        self._stack.append(self._take(self._byte()))
+    def _binbytes(self, at: int) -> int:
+        return self._data(at + 4, *_LONG.unpack_from(self._raw, at))
 
-    def _binbytes(self) -> None:
-        self._stack.append(self._take(self._number(_LONG)))
+    def _binbytes8(self, at: int) -> int:
+        return self._data(at + 8, *_SIZE.unpack_from(self._raw, at))
 
-    def _binbytes8(self) -> None:
-        self._stack.append(self._take(self._number(_SIZE)))
-
-    def _empty_tuple(self) -> None:
+    def _empty_tuple(self, at: int) -> int:
         self._stack.append(())
+        return at
 
-    def _tuple1(self) -> None:
-        self._tuple(1)
+    def _tuple1(self, at: int) -> int:
+        self._stack.append((self._pop(),))
+        return at
 
-    def _tuple2(self) -> None:
-        self._tuple(2)
+    def _tuple2(self, at: int) -> int:
+        second = self._pop()
+        self._stack.append((self._pop(), second))
+        return at
 
-    def _tuple3(self) -> None:
-        self._tuple(3)
+    def _tuple3(self, at: int) -> int:
+        third, second = self._pop(), self._pop()
+        self._stack.append((self._pop(), second, third))
+        return at
 
-    def _marked_tuple(self) -> None:
+    def _tuple(self, at: int) -> int:
         self._stack.append(tuple(self._since_mark()))
+        return at
 
-    def _empty_list(self) -> None:
+    def _empty_list(self, at: int) -> int:
         self._stack.append([])
+        return at
 
-    def _append(self) -> None:
-        self._extend([self._pop()])
+    def _append(self, at: int) -> int:
+        return self._extend([self._pop()], at)
 
-    def _appends(self) -> None:
-        self._extend(self._since_mark())
+    def _appends(self, at: int) -> int:
+        return self._extend(self._since_mark(), at)
 
-    def _extend(self, values: list[object]) -> None:
+    def _extend(self, values: list[object], at: int) -> int:
         target = self._stack[-1]
         if not isinstance(target, list):
             raise TypeError
         target.extend(values)
+        return at
 
-    def _empty_dict(self) -> None:
+    def _empty_dict(self, at: int) -> int:
         self._stack.append({})
+        return at
 
-    def _setitem(self) -> None:
+    def _setitem(self, at: int) -> int:
         value = self._pop()
-        self._update([self._pop(), value])
+        return self._update([self._pop(), value], at)
 
-    def _setitems(self) -> None:
-        self._update(self._since_mark())
+    def _setitems(self, at: int) -> int:
+        return self._update(self._since_mark(), at)
 
-    def _update(self, items: list[object]) -> None:
+    def _update(self, items: list[object], at: int) -> int:
         target = self._stack[-1]
         if not isinstance(target, dict):
             raise TypeError
@@ -230,54 +231,63 @@ class Machine:
             if not isinstance(key, _KEYS):
                 raise ReadError("it holds a dictionary that is keyed by something else than text")
             target[key] = value
+        return at
 
-    def _binput(self) -> None:
-        self._memo[self._byte()] = self._stack[-1]
+    def _binput(self, at: int) -> int:
+        self._memo[self._raw[at]] = self._stack[-1]
+        return at + 1
 
-    def _long_binput(self) -> None:
-        self._memo[self._number(_LONG)] = self._stack[-1]
+    def _long_binput(self, at: int) -> int:
+        self._memo[_LONG.unpack_from(self._raw, at)[0]] = self._stack[-1]
+        return at + 4
 
-    def _memoize(self) -> None:
+    def _memoize(self, at: int) -> int:
         self._memo[len(self._memo)] = self._stack[-1]
+        return at
 
-    def _binget(self) -> None:
-        self._stack.append(self._memo[self._byte()])
+    def _binget(self, at: int) -> int:
+        self._stack.append(self._memo[self._raw[at]])
+        return at + 1
 
-    def _long_binget(self) -> None:
-        self._stack.append(self._memo[self._number(_LONG)])
+    def _long_binget(self, at: int) -> int:
+        self._stack.append(self._memo[_LONG.unpack_from(self._raw, at)[0]])
+        return at + 4
 
-    def _global(self) -> None:
-        start = self._at
-        self._line()
-        self._line()
-        self._stack.append(self._objects.named(self._raw[start : self._at - 1]))
+    def _global(self, at: int) -> int:
+        end = self._raw.index(b"\n", self._raw.index(b"\n", at) + 1)
+        self._stack.append(self._objects.named(self._raw[at:end]))
+        return end + 1
 
-    def _stack_global(self) -> None:
+    def _stack_global(self, at: int) -> int:
         name, module = self._pop(), self._pop()
         if not isinstance(name, str) or not isinstance(module, str):
             raise TypeError
         self._stack.append(self._objects.named(f"{module}\n{name}".encode()))
+        return at
 
-    def _reduce(self) -> None:
+    def _reduce(self, at: int) -> int:
         arguments, function = self._pop(), self._pop()
         if not isinstance(arguments, tuple):
             raise TypeError
         self._stack.append(self._objects.called(function, arguments))
+        return at
 
-    def _build(self) -> None:
+    def _build(self, at: int) -> int:
         state = self._pop()
         self._objects.set_state(self._stack[-1], state)
+        return at
 
-    def _binpersid(self) -> None:
+    def _binpersid(self, at: int) -> int:
         self._stack.append(self._objects.stored(self._pop()))
+        return at
 
-    def _unknown(self) -> None:
-        code = self._raw[self._at - 1]
+    def _unknown(self, at: int) -> int:
+        code = self._raw[at - 1]
         raise NotKnownError(f"its pickle uses an instruction (0x{code:02x}) that is not read")
 
 
 _STOP = ord(".")
-_METHODS: dict[int, Callable[[Machine], None]] = {
+_METHODS: dict[int, Callable[[Machine, int], int]] = {
     0x80: Machine._proto,
     0x95: Machine._frame,
     ord("("): Machine._mark,
@@ -301,7 +311,7 @@ _METHODS: dict[int, Callable[[Machine], None]] = {
     0x85: Machine._tuple1,
     0x86: Machine._tuple2,
     0x87: Machine._tuple3,
-    ord("t"): Machine._marked_tuple,
+    ord("t"): Machine._tuple,
     ord("]"): Machine._empty_list,
     ord("a"): Machine._append,
     ord("e"): Machine._appends,

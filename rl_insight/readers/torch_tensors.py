@@ -24,29 +24,29 @@ EXACT_INTEGERS = {"bfloat16": 1 << 8, "float16": 1 << 11, "float32": 1 << 24, "f
 
 @dataclass(frozen=True, slots=True)
 class NumberKind:
-    """A kind of number: torch's name, numpy's code of its bytes, and of what is made of it."""
+    """A kind of number: torch's name, what its bytes are to numpy, and what is made of it."""
 
     name: str
-    stored: str
-    result: str
+    little: np.dtype[np.generic]
+    big: np.dtype[np.generic]
+    result: np.dtype[np.generic]
 
-    @property
-    def size(self) -> int:
-        """Bytes of one number in the file."""
-        return int(self.stored[1:])
+
+def _kind(name: str, stored: str, result: str) -> NumberKind:
+    return NumberKind(name, np.dtype("<" + stored), np.dtype(">" + stored), np.dtype(result))
 
 
 KINDS = {
     kind.name: kind
     for kind in (
-        NumberKind("bool", "u1", "?"),
-        *(NumberKind(f"int{8 * size}", f"i{size}", f"i{size}") for size in (1, 2, 4, 8)),
-        *(NumberKind(f"uint{8 * size}", f"u{size}", f"u{size}") for size in (1, 2, 4, 8)),
+        _kind("bool", "u1", "?"),
+        *(_kind(f"int{8 * size}", f"i{size}", f"i{size}") for size in (1, 2, 4, 8)),
+        *(_kind(f"uint{8 * size}", f"u{size}", f"u{size}") for size in (1, 2, 4, 8)),
         # In half the bits, a sum of counts soon overflows or stands still.
-        NumberKind("bfloat16", "u2", "f4"),
-        NumberKind("float16", "f2", "f4"),
-        NumberKind("float32", "f4", "f4"),
-        NumberKind("float64", "f8", "f8"),
+        _kind("bfloat16", "u2", "f4"),
+        _kind("float16", "f2", "f4"),
+        _kind("float32", "f4", "f4"),
+        _kind("float64", "f8", "f8"),
     )
 }
 """The kinds of numbers that are read, by torch's name."""
@@ -69,9 +69,9 @@ def array(
     data: memoryview | bytes,
     kind: NumberKind,
     budget: Budget,
-    size: Sequence[object],
-    stride: Sequence[object] | None = None,
-    offset: object = 0,
+    size: Sequence[int],
+    stride: Sequence[int] | None = None,
+    offset: int = 0,
     order: str = "<",
 ) -> Array:
     """A contiguous array of its own, in this machine's byte order, of the numbers in `data`.
@@ -80,45 +80,43 @@ def array(
     changes first. `order` is the byte order of `data`, `<` or `>`. Half-precision numbers come as
     float32, which holds each of them. Raises ReadError for numbers outside of `data`.
     """
-    sizes = _counts(size)
-    count = math.prod(sizes)
-    # A dimension of 0 makes the others harmless to memory, but not to numpy.
-    budget.take(math.prod(filter(None, sizes)) * np.dtype(kind.result).itemsize)
-    strides = _packed(sizes) if stride is None else _counts(stride)
-    (start,) = _counts([offset])
-    if len(strides) != len(sizes):
+    if len(size) > _MOST_DIMENSIONS:
+        raise ReadError(f"a tensor has more than {_MOST_DIMENSIONS} dimensions")
+    if stride is None:
+        stride = _packed(size)
+    elif len(stride) != len(size):
         raise ReadError("a tensor has another number of strides than of dimensions")
-    last = start + sum((length - 1) * step for length, step in zip(sizes, strides, strict=True))
+    dtype = kind.big if order == ">" else kind.little
+    width = dtype.itemsize
+    steps = []
+    count = taken = 1
+    last = _count(offset)
+    for length, step in zip(map(_count, size), map(_count, stride), strict=True):
+        count *= length
+        # A dimension of 0 makes the others harmless to memory, but not to numpy.
+        taken *= length or 1
+        last += (length - 1) * step
+        # Where there is but one number, the step to the next is anything.
+        steps.append(step * width if length > 1 else 0)
+    budget.take(taken * kind.result.itemsize)
     if not count:
-        return np.empty(sizes, kind.result)
-    if (last + 1) * kind.size > len(data):
+        return np.empty(size, kind.result)
+    if (last + 1) * width > len(data):
         raise ReadError("a tensor reaches beyond the end of its data")
-    view: Array = np.ndarray(
-        sizes,
-        order + kind.stored,
-        data,
-        start * kind.size,
-        # Where there is but one, the step to the next is any number.
-        tuple(
-            step * kind.size if length > 1 else 0
-            for length, step in zip(sizes, strides, strict=True)
-        ),
-    )
+    view: Array = np.ndarray(size, dtype, data, offset * width, steps)
     if kind.name == "bfloat16":
         # The upper half of a float32.
-        upper = np.array(view, "u4", order="C", ndmin=1) << np.uint32(16)
-        return upper.view("f4").reshape(sizes)
+        upper = np.array(view, np.uint32, order="C", ndmin=1) << np.uint32(16)
+        return upper.view(np.float32).reshape(size)
     return np.array(view, kind.result, order="C")
 
 
-def _counts(values: Sequence[object]) -> tuple[int, ...]:
-    if len(values) > _MOST_DIMENSIONS:
-        raise ReadError(f"a tensor has more than {_MOST_DIMENSIONS} dimensions")
-    counts = tuple(value for value in values if type(value) is int and value >= 0)
-    if len(counts) != len(values):
+def _count(value: int) -> int:
+    if type(value) is not int or value < 0:
         raise ReadError("a tensor has a size, stride or offset that is no positive number")
-    return counts
+    return value
 
 
-def _packed(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(math.prod(sizes[at + 1 :]) for at in range(len(sizes)))
+def _packed(size: Sequence[int]) -> list[int]:
+    lengths = list(map(_count, size))
+    return [math.prod(lengths[at + 1 :]) for at in range(len(lengths))]

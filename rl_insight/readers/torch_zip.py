@@ -8,7 +8,7 @@ refused; nothing is salvaged from an archive whose directory was cut off.
 
 import struct
 import zlib
-from dataclasses import dataclass
+from bisect import bisect_right
 
 from rl_insight.errors import ReadError
 
@@ -17,8 +17,10 @@ MAGIC = b"PK\x03\x04"
 _EOCD = struct.Struct("<4s4H2LH")
 _EOCD64_LOCATOR = struct.Struct("<4sLQL")
 _EOCD64 = struct.Struct("<4sQ2H2L4Q")
-_CENTRAL = struct.Struct("<4s6H3L5H2L")
-_LOCAL_LENGTHS = struct.Struct("<2H")
+# Signature, flags, method, CRC, packed and unpacked size, lengths of name, extra field and comment,
+# position of the local header; the rest is nobody's concern.
+_CENTRAL = struct.Struct("<4s4x2H4x3L3H8xL")
+_TWO_LENGTHS = struct.Struct("<2H")
 
 _LOCAL_SIZE = 30
 _LONGEST_COMMENT = 0xFFFF
@@ -34,14 +36,8 @@ _CUT = "the end of the archive is missing: it was cut off while it was written o
 _DAMAGED = "the directory of the archive is damaged"
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    flags: int
-    method: int
-    crc: int
-    packed: int
-    unpacked: int
-    header: int
+# flags, method, CRC, packed size, unpacked size, position of the local header
+_Entry = tuple[int, int, int, int, int, int]
 
 
 class Archive:
@@ -49,12 +45,12 @@ class Archive:
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
-        self._entries, self._end = _directory(raw)
-        # Where one entry starts, the one before has ended: no byte belongs to two of them.
-        starts = sorted(entry.header for entry in self._entries.values())
-        self._next = dict(zip(starts, [*starts[1:], self._end], strict=True))
-        if len(self._next) != len(starts):
+        self._entries, end = _directory(raw)
+        starts = {entry[-1] for entry in self._entries.values()}
+        if len(starts) != len(self._entries):
             raise ReadError(_DAMAGED)
+        # Where one entry starts, the one before has ended: no byte belongs to two of them.
+        self._bounds = sorted([*starts, end])
 
     def __contains__(self, name: bytes) -> bool:
         return name in self._entries
@@ -70,38 +66,43 @@ class Archive:
         than by deflate.
         """
         entry = self._entries.get(name)
-        shown = name.rpartition(b"/")[2].decode("ascii", "replace")[:40]
         if entry is None:
-            raise ReadError(f"the entry {shown!r} is missing in the archive")
-        if entry.unpacked > limit:
+            raise ReadError(f"the entry {_shown(name)} is missing in the archive")
+        flags, method, crc, packed, unpacked, header = entry
+        if unpacked > limit:
             raise ReadError(
-                f"the entry {shown!r} is {entry.unpacked} bytes large, and {limit} is the limit"
+                f"the entry {_shown(name)} takes {unpacked} bytes; {limit} are left of the limit"
             )
-        data = self._packed(entry)
-        if entry.flags & _ENCRYPTED:
+        data = self._packed(header, packed)
+        if flags & _ENCRYPTED:
             raise ReadError("the archive is encrypted")
-        if entry.method == _DEFLATED:
-            data = _inflated(data, entry.unpacked)
-        elif entry.method != _STORED:
-            raise ReadError(
-                f"the archive is packed in a way that torch does not use ({entry.method})"
-            )
-        if len(data) != entry.unpacked:
-            raise ReadError(f"the entry {shown!r} is damaged: it has another size than it says")
+        if method == _DEFLATED:
+            data = _inflated(data, unpacked)
+        elif method != _STORED:
+            raise ReadError(f"the archive is packed in a way that torch does not use ({method})")
+        if len(data) != unpacked:
+            raise ReadError(f"the entry {_shown(name)} has another size than the archive says")
         # torch writes 0 where it was told to compute none.
-        if entry.crc and zlib.crc32(data) != entry.crc:
-            raise ReadError(f"the entry {shown!r} is damaged: its checksum is wrong")
+        if crc and zlib.crc32(data) != crc:
+            raise ReadError(f"the entry {_shown(name)} is damaged: its checksum is wrong")
         return data
 
-    def _packed(self, entry: _Entry) -> memoryview:
+    def _packed(self, start: int, size: int) -> memoryview:
+        raw = self._raw
+        after = bisect_right(self._bounds, start)
+        bound = self._bounds[after] if after < len(self._bounds) else 0
+        if raw[start : start + 4] != MAGIC or start + _LOCAL_SIZE > bound:
+            raise ReadError(_DAMAGED)
         # The local header may have another name length and extra field than the directory.
-        start, bound = entry.header, self._next[entry.header]
-        if self._raw[start : start + 4] != MAGIC or start + _LOCAL_SIZE > bound:
+        name, extra = _TWO_LENGTHS.unpack_from(raw, start + 26)
+        start += _LOCAL_SIZE + name + extra
+        if start + size > bound:
             raise ReadError(_DAMAGED)
-        start += _LOCAL_SIZE + sum(_LOCAL_LENGTHS.unpack_from(self._raw, start + 26))
-        if start + entry.packed > bound:
-            raise ReadError(_DAMAGED)
-        return memoryview(self._raw)[start : start + entry.packed]
+        return memoryview(raw)[start : start + size]
+
+
+def _shown(name: bytes) -> str:
+    return ascii(name.rpartition(b"/")[2].decode("ascii", "replace")[:40])
 
 
 def _directory(raw: bytes) -> tuple[dict[bytes, _Entry], int]:
@@ -115,32 +116,16 @@ def _directory(raw: bytes) -> tuple[dict[bytes, _Entry], int]:
     for _ in range(count):
         if at + _CENTRAL.size > end:
             raise ReadError(_DAMAGED)
-        (
-            magic,
-            _,
-            _,
-            flags,
-            method,
-            _,
-            _,
-            crc,
-            packed,
-            unpacked,
-            name,
-            extra,
-            comment,
-            _,
-            _,
-            _,
-            header,
-        ) = _CENTRAL.unpack_from(raw, at)
+        magic, flags, method, crc, packed, unpacked, name, extra, comment, header = (
+            _CENTRAL.unpack_from(raw, at)
+        )
         if magic != b"PK\x01\x02":
             raise ReadError(_DAMAGED)
         at += _CENTRAL.size
         if _IN_ZIP64 in (packed, unpacked, header):
             field = raw[at + name : at + name + extra]
             unpacked, packed, header = _zip64(field, unpacked, packed, header)
-        entries[raw[at : at + name]] = _Entry(flags, method, crc, packed, unpacked, header)
+        entries[raw[at : at + name]] = (flags, method, crc, packed, unpacked, header)
         at += name + extra + comment
     if at > end or len(entries) != count:
         raise ReadError(_DAMAGED)
@@ -169,7 +154,7 @@ def _zip64(extra: bytes, *fields: int) -> list[int]:
     """The large values of the extra field in the place of those `fields` that say so."""
     at = 0
     while at + 4 <= len(extra):
-        kind, size = _LOCAL_LENGTHS.unpack_from(extra, at)
+        kind, size = _TWO_LENGTHS.unpack_from(extra, at)
         at += 4
         if kind == _ZIP64_FIELD:
             values = [
