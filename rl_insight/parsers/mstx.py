@@ -4,6 +4,7 @@ A capture that has both is read once, from its database: it has the same tasks w
 names of the communication groups, and it is quicker to read. Where it is damaged, the text is read.
 """
 
+import shlex
 from collections.abc import Iterator, Mapping
 
 from rl_insight.data import identity
@@ -140,8 +141,9 @@ def _not_analysed(source: Source) -> str:
     what = "never analysed: it holds only raw data"
     if (folder / OUTPUT).is_dir():
         what = f"not analysed: its {OUTPUT} holds no result"
+    command = shlex.join(["rl-insight", "preprocess", str(source.root)])
     return (
-        f"{what}. Where torch_npu is installed, run `rl-insight preprocess {source.root}`, which "
-        "analyses all such captures, or in Python for this one "
+        f"{what}. Where torch_npu is installed, run `{command}`, which analyses all such captures, "
+        "or in Python for this one "
         f"`from torch_npu.profiler.profiler import analyse; analyse({str(folder)!r})`"
     )

@@ -33,6 +33,7 @@ class AscendDevice:
         self.overlap = DeviceTime(names)
         self.tasks = DeviceTime(names)
         self.calls: list[Collectives] = []
+        """Its own calls, and behind them those of the devices that it absorbed."""
         self.is_analysed = False
         """Whether there is any row of the overlap analysis."""
         self._overlap_extent = Extent()

@@ -49,9 +49,8 @@ class AscendCapture:
     @property
     def files(self) -> tuple[str, ...]:
         """What parsing reads and what decides whether its cache is stale."""
-        results = (*self.databases[:1], *self.traces[:1])
-        known = (*results, *self.metadata)
-        return known if results else (known or tuple(self.witnesses[:_MOST_WITNESSES]))
+        known = (*self.databases[:1], *self.traces[:1], *self.metadata)
+        return known or tuple(self.witnesses)
 
     @property
     def path(self) -> str:

@@ -108,13 +108,14 @@ def _lane(
     found, unnamed, of_libraries = process.ranges.annotations(
         capture.strings, partial(capture.domain_name, process.pid)
     )
-    for code, severity, count, example in (
-        ("unnamed_range", "warning", unnamed, "its name is not in StringIds"),
-        ("library_ranges", "info", of_libraries, "libraries annotate each of their calls"),
-        ("ranges_left_out", "info", process.ranges.left_out + found.left_out, "the shortest ones"),
-        ("operators_left_out", "info", process.ranges.operators_left_out, "the shortest ones"),
-    ):
-        problems.add(code, severity, count, example=example)  # type: ignore[arg-type]
+    left_out = process.ranges.left_out + found.left_out
+    operators = process.ranges.operators_left_out
+    problems.add("unnamed_range", "warning", unnamed, example="its name is not in StringIds")
+    problems.add(
+        "library_ranges", "info", of_libraries, example="libraries annotate each of their calls"
+    )
+    problems.add("ranges_left_out", "info", left_out, example="the shortest ones")
+    problems.add("operators_left_out", "info", operators, example="the shortest ones")
     return _Lane(process, found, {}, names_known(found, path_role))
 
 

@@ -14,7 +14,7 @@ from rl_insight.problems import Problems
 MOST_SPANS = 20_000
 """Spans per capture: a picture of more shows nothing more."""
 
-# 500 days; then as few are left as there are names on threads.
+# More than a year; then as few are left as there are names on threads.
 _LONGEST_GAP_NS = 2**55
 
 

@@ -267,6 +267,18 @@ def test_50_captures_that_were_never_analysed_say_what_to_do_and_the_rest_is_dra
         )
 
 
+def test_50_the_command_that_analyses_names_a_folder_with_a_space_as_a_shell_takes_it(
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "my run"
+    (run / "a_ascend_pt/FRAMEWORK").mkdir(parents=True)
+    (run / "a_ascend_pt/FRAMEWORK/torch.op_range").touch()
+
+    ((_, detail),) = states(drawn(run, tmp_path / "out")).values()
+
+    assert f"`rl-insight preprocess '{run}'`" in str(detail)
+
+
 def test_50_a_capture_that_is_an_empty_folder_is_empty(run: Path, tmp_path: Path) -> None:
     (run / "actor_update/a_ascend_pt").mkdir(parents=True)
 
