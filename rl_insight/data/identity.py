@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rl_insight.data import roles
-from rl_insight.data.name_facts import INT32, INT64, NOTHING, NameFacts, whole
-from rl_insight.data.names import facts, folder_facts
+from rl_insight.data.name_facts import INT32, INT64, NameFacts, whole
+from rl_insight.data.names import dump_facts, facts, folder_facts
 from rl_insight.data.user_rules import UserRules, compile_rules
 
 __all__ = ["Identity", "UserRules", "certain", "compile_rules", "path_role", "resolve"]
@@ -108,12 +108,13 @@ def path_role(path: str, root_name: str = "") -> str | None:
 def certain(path: str, rules: UserRules) -> Identity:
     """What is known for certain without opening the file: enough to leave it out by a filter.
 
-    That is what the user's expressions say, and the step and stage in verl's self-describing names.
-    Never a rank from a name (names collide), never a whole step's role (its stages are inside).
+    That is what the user's expressions say, the step and stage in verl's self-describing names, and
+    the folders of an msprobe dump, its rank among them. Never a rank from a file's name (names
+    collide), never a whole step's role (its stages are inside).
     """
-    told, name = _settled(rules.read(path)[0]), facts(path)
+    told, name, dump = _settled(rules.read(path)[0]), facts(path), dump_facts(path)
     told_by_name = name.grammar == "verl-C/D" and name.replica is None
-    name = _settled(name) if told_by_name else NOTHING
+    name = _settled(name if told_by_name else dump)
     role, replica = told.role, told.replica
     if role is None and name.role is not None and roles.is_stage(name.role):
         role, replica = name.role, _first(replica, name.replica)
@@ -123,13 +124,14 @@ def certain(path: str, rules: UserRules) -> Identity:
     if role is not None and replica is None and "rollout" in role:
         role = None
     step = _first(told.step, name.step)
+    source = "name" if told_by_name else "folder"
     return Identity(
         role=role,
         replica=replica,
-        rank_id=told.rank,
+        rank_id=_first(told.rank, dump.rank),
         host=told.host,
         step=step,
-        step_source=None if step is None else "name" if told.step is None else "user",
+        step_source=None if step is None else source if told.step is None else "user",
     )
 
 

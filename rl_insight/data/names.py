@@ -12,21 +12,38 @@ precision_debugger_profile.py; the inner step counts nothing there) or `<dump>/s
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from rl_insight.data import roles
 from rl_insight.data.name_facts import INT32, NOTHING, NameFacts, digits, number
 from rl_insight.data.name_grammars import TORCH_GRAMMARS, read
 
-__all__ = ["NOTHING", "TORCH_GRAMMARS", "NameFacts", "facts", "folder_facts"]
+__all__ = [
+    "DUMP_FOLDER",
+    "NOTHING",
+    "TORCH_GRAMMARS",
+    "NameFacts",
+    "dump_facts",
+    "facts",
+    "folder_facts",
+    "root_label",
+]
 
 _ASCEND_FILE = re.compile(r"(?:ascend_pytorch_profiler|profiler_info)_([0-9]++)\.(?:db|json)\Z")
 
 _STEP = re.compile(r"(?:global_?)?step[_-]?(?:([0-9]++)|unknown|none)", re.IGNORECASE)
 _RANK = re.compile(r"rank[_-]?([0-9]++)?")
 _PROCESS = re.compile(r"proc([0-9]++)")
+_INNER_STEP = re.compile(r"step[0-9]++")
 # Folders that belong to a capture: they lie below its role.
-_DUMP = "dump_tensor_data"
-_INSIDE = re.compile(rf"{_DUMP}|ASCEND_PROFILER_OUTPUT|PROF_[0-9_A-Z]*+")
+DUMP_FOLDER = "dump_tensor_data"
+"""The folder in which msprobe keeps the tensors of one process."""
+# verl's msprobe dump: the stage directly below the step, and nothing but msprobe's own below it.
+_VERL_DUMP = re.compile(
+    rf"(?:.*/)?step_(?:([0-9]++)|unknown)/([^/]++)/(?:step[0-9]++/)?+"
+    rf"(?:rank([0-9]*+)|proc([0-9]++))(?:/{DUMP_FOLDER}(?:/[^/]*+)?+)?+"
+)
+_INSIDE = re.compile(rf"{DUMP_FOLDER}|ASCEND_PROFILER_OUTPUT|PROF_[0-9_A-Z]*+")
 _DATE = re.compile(r"20[0-9]{2}[-_.]?[01][0-9][-_.]?[0-3][0-9][-_.:T0-9]*+")
 # Words of folders that people make for profiles in general. A folder of only such words is a
 # save_path, no role; every word more would hide a role that somebody called so.
@@ -44,7 +61,7 @@ def facts(path: str) -> NameFacts:
     Accepts the path of a file or of a folder, with `/`. Never raises; takes linear time.
     """
     *folders, name = path.split("/")
-    if _DUMP in folders:
+    if DUMP_FOLDER in folders:
         return NOTHING  # msprobe calls its files after the API that it recorded
     capture = next((one for one in (name, *reversed(folders)) if one.endswith("_ascend_pt")), name)
     found = read(capture)
@@ -57,26 +74,26 @@ def facts(path: str) -> NameFacts:
 def folder_facts(path: str, root_name: str = "") -> NameFacts:
     """What the folders of `path` (relative to the input root) say: role, replica, step, rank, pid.
 
-    `root_name` is the name of the input root itself, which may be the folder of one role, replica
-    or step. The role is the nearest folder that is a known stage or a replica's; else the folder
-    directly above the capture, unless that is the root or a folder that means a step, a date or
-    just profiles. What stands between the root or step and a replica's folder is kept before the
-    role, since two such folders may have the same number.
+    `root_name` is the name of the input root itself, which may be the folder of one role, replica,
+    step or rank (`root_label`). The role is the nearest folder that is a known stage or a
+    replica's; else the folder directly above the capture, unless that is the root or a folder that
+    means a step, a date or just profiles. What stands between the root or step and a replica's
+    folder is kept before the role, since two such folders may have the same number.
     """
-    folders = [part for part in path.split("/")[:-1] if part not in ("", ".")]
-    capture = next((i for i, part in enumerate(folders) if part.endswith("_ascend_pt")), None)
-    folders = folders[:capture]
-    rooted = _tells(root_name)
-    if rooted:
-        folders.insert(0, root_name)
+    folders = _folders(path)
+    above = [part for part in root_name.split("/") if part] if _tells(root_name) else []
+    folders = [*above, *folders]
+    dump = dump_facts("/".join(folders))
     steps = [match for part in folders if (match := _STEP.fullmatch(part))]
     ranks = [match[1] for part in folders if (match := _RANK.fullmatch(part))]
     processes = [match[1] for part in folders if (match := _PROCESS.fullmatch(part))]
-    at = _role_at(folders)
+    at = _role_at(folders) if dump.role is None else _last(folders, dump.role)
     role = folders[at] if at is not None else None
     step = number(steps[0][1]) if steps else _numbered_step(folders, at)
+    if dump.role is not None or _is_inner_step(folders, at):
+        step = dump.step
     replica = roles.split_replica(role)[1] if role is not None else None
-    parent = folders[at - 1] if at is not None and at > rooted else ""
+    parent = folders[at - 1] if at is not None and at > len(above) else ""
     if replica is not None and parent and not _says_nothing(parent):
         role = f"{parent}/{role}"
     return NameFacts(
@@ -86,6 +103,68 @@ def folder_facts(path: str, root_name: str = "") -> NameFacts:
         rank=number(ranks[-1], INT32) if ranks else None,
         pid=number(processes[-1]) if processes else None,
     )
+
+
+def dump_facts(path: str) -> NameFacts:
+    """What a path into one of verl's msprobe dumps says: role, step, rank or pid.
+
+    NOTHING for any other path. Such a path is verl's own from its step down, so all of it is
+    certain.
+    """
+    match = _VERL_DUMP.fullmatch(path)
+    if match is None or _is_of_msprobe(match[2]) or _says_nothing(match[2]):
+        return NOTHING
+    return NameFacts(
+        role=match[2],
+        step=number(match[1]),
+        rank=number(match[3] or None, INT32),
+        pid=number(match[4]),
+    )
+
+
+def root_label(root: Path) -> str:
+    """The name of an input folder as `folder_facts` takes it, with the folders above it where it is
+    a part of an msprobe dump: they say whose it is."""
+    parts = root.parts
+    at = len(parts) - 1
+    while at > 0 and _is_of_msprobe(parts[at]):
+        at -= 1
+    inside = at < len(parts) - 1
+    if at > 0 and _STEP.fullmatch(parts[at - 1]) and (inside or _is_known(parts[at])):
+        return "/".join(parts[at - 1 :])
+    if inside and not _STEP.fullmatch(parts[at]) and not _is_known(parts[at]):
+        at += 1
+    return "/".join(parts[at:]) if inside else root.name
+
+
+def _folders(path: str) -> list[str]:
+    """The folders above a capture; a dump's own folder tells as much as those above it."""
+    *folders, name = [part for part in path.split("/") if part not in ("", ".")] or [""]
+    if _is_of_msprobe(name) or _is_known(name):
+        folders.append(name)
+    capture = next((i for i, part in enumerate(folders) if part.endswith("_ascend_pt")), None)
+    return folders[:capture]
+
+
+def _is_of_msprobe(part: str) -> bool:
+    """Whether a folder is one that msprobe makes: below the stage, if there is one."""
+    patterns = (_RANK, _PROCESS, _INNER_STEP)
+    return part == DUMP_FOLDER or any(pattern.fullmatch(part) for pattern in patterns)
+
+
+def _is_inner_step(folders: list[str], at: int | None) -> bool:
+    """Whether the one step is that of msprobe inside a stage: verl never counts it up."""
+    below = folders[at + 1 :] if at is not None and _is_known(folders[at]) else []
+    steps = [part for part in folders if _STEP.fullmatch(part)]
+    return steps == ["step0"] and below[:1] == steps and any(map(_is_process, below[1:2]))
+
+
+def _is_process(part: str) -> bool:
+    return bool(_RANK.fullmatch(part) or _PROCESS.fullmatch(part))
+
+
+def _last(folders: list[str], part: str) -> int:
+    return len(folders) - 1 - folders[::-1].index(part)
 
 
 def _role_at(folders: list[str]) -> int | None:
@@ -119,7 +198,9 @@ def _numbered_step(folders: list[str], at: int | None) -> int | None:
 
 def _tells(root_name: str) -> bool:
     """Whether the input root's own name says what lies in it."""
-    known = _is_known(root_name) or root_name in roles.WHOLE_STEP
+    if "/" in root_name:
+        return True
+    known = _is_known(root_name) or root_name in roles.WHOLE_STEP or _is_process(root_name)
     return known or _STEP.fullmatch(root_name) is not None
 
 

@@ -88,9 +88,9 @@ def read(root: Path, files: Iterable[str], problems: Problems) -> Told:
     for path in files:
         name = path.rpartition("/")[2]
         if name.startswith("profiler_info"):
-            _take_info(told, _object(root / path, problems), name, problems)
+            _take_info(told, metadata_object(root / path, problems), name, problems)
         elif name.startswith("profiler_metadata"):
-            take_metadata(told, _object(root / path, problems), problems)
+            take_metadata(told, metadata_object(root / path, problems), problems)
         match = _RANK_IN_NAME.fullmatch(name)
         rank = whole(match[1], INT32) if match else None
         if rank is not None:
@@ -142,7 +142,7 @@ def peek_rank(tree: Tree, files: Sequence[str]) -> Callable[[], Row] | None:
     def peek() -> Row:
         problems = Problems()
         for path in found:
-            content = _object(tree.absolute(path), problems)
+            content = metadata_object(tree.absolute(path), problems)
             rank = _rank(content.get("rank_id"), path, problems)
             if rank is not None:
                 return {"rank_id": rank}
@@ -206,7 +206,7 @@ def _part(content: Row, key: str) -> Row:
     return part if isinstance(part, dict) else {}
 
 
-def _object(path: Path, problems: Problems) -> Row:
+def metadata_object(path: Path, problems: Problems) -> Row:
     """The JSON object in a file; an empty one, and a problem, where there is none."""
     try:
         with path.open("rb") as file:

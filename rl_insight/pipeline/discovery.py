@@ -123,20 +123,23 @@ def discover(tree: Tree, names: Sequence[str], rules: UserRules, filters: Filter
     claimed: set[str] = set()
     passed_over: dict[str, Skipped] = {}
     for name in names:
+        # Inputs of one parser may share a file that tells about several of them.
+        own: set[str] = set()
         for found in PARSERS.get(name).discover(tree):
             if found.skip is not None:
                 passed_over.setdefault(found.path, Skipped(found.path, name, found.skip))
                 continue
-            if found.path in claimed or not claimed.isdisjoint(found.files):
+            if found.path in claimed or found.path in own or not claimed.isdisjoint(found.files):
                 continue
             _check(found, name, listed)
-            claimed.update((found.path, *found.files))
+            own.update((found.path, *found.files))
             reason = _filtered(found, rules, filters)
             if reason is None:
                 result.found.setdefault(name, []).append(found)
             else:
                 result.filtered.setdefault(name, []).append(found)
                 result.skipped.append(Skipped(found.path, name, reason))
+        claimed |= own
     left = [row for path, row in passed_over.items() if path not in claimed]
     if not claimed:
         raise InputError(_nothing_found(tree, names, left))

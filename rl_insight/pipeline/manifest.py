@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from rl_insight.data.fingerprint import UNREADABLE, fingerprint
+from rl_insight.data.names import root_label
 from rl_insight.data.tree import File, Tree
 from rl_insight.errors import CacheError
 from rl_insight.files import replacing
@@ -30,9 +31,9 @@ class Manifest:
     """What one output folder knows about its input.
 
     `units` are those of this run, `presets` what is drawn from them, `root_name` is the name of the
-    input folder. `assigned` maps
-    parser and path to a unit name for every path ever seen, `prints` maps a path to [size_bytes,
-    mtime_ns, fingerprint] as last looked at. `prepared_by` is the process that wrote it.
+    input folder (as `names.root_label` gives it). `assigned` maps parser and path to a unit name
+    for every path ever seen, `prints` maps a path to [size_bytes, mtime_ns, fingerprint] as last
+    looked at. `prepared_by` is the process that wrote it.
     """
 
     units: list[Unit] = field(default_factory=list)
@@ -77,7 +78,7 @@ def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str,
     files = {file.path: file for file in tree.files}
     manifest.units = []
     manifest.presets = discovery.presets
-    manifest.root_name = tree.root.name
+    manifest.root_name = root_label(tree.root)
     manifest.prints = {path: row for path, row in manifest.prints.items() if path in files}
     for parser, found in discovery.found.items():
         known = manifest.assigned.setdefault(parser, {})

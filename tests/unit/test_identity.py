@@ -355,7 +355,8 @@ def test_a_capture_that_may_hold_other_stages_has_no_certain_role(name: str) -> 
 @pytest.mark.parametrize(
     "path",
     [
-        "step_3/actor_update/rank0/dump_tensor_data/NPU.x.pt",
+        "step3/rank0/dump_tensor_data",
+        "actor_update/rank0/dump_tensor_data",
         "actor_update/prof_rank-0_7_20260301101112123.json.gz",
         f"agent_loop_rollout_replica_3/vllm-1-rank-0.{NS}.pt.trace.json.gz",
         f"rollout-replica0_actor-update_step1_rank0_pid1_{STAMP}.json.gz",
@@ -364,6 +365,70 @@ def test_a_capture_that_may_hold_other_stages_has_no_certain_role(name: str) -> 
 )
 def test_folders_and_other_names_are_certain_about_nothing(path: str) -> None:
     assert certain(path, NO_RULES) == Identity()
+
+
+@pytest.mark.parametrize(
+    ("path", "known"),
+    [
+        (
+            "step_3/actor_update/step0/rank12/dump_tensor_data",
+            Identity(role="actor_update", rank_id=12, step=3, step_source="folder"),
+        ),
+        # verl's own names of two more stages; a stage that nobody knows is no certain role
+        ("save/step_3/compute_values/rank/dump_tensor_data", {"role": "critic_compute_values"}),
+        ("step_3/my_stage/rank1/dump_tensor_data", {"rank_id": 1}),
+        ("step_unknown/actor_update/step0/rank1/dump_tensor_data", {"role": "actor_update"}),
+    ],
+)
+def test_the_folders_of_verls_msprobe_dumps_are_certain(
+    path: str, known: Identity | dict[str, object]
+) -> None:
+    found = certain(path, NO_RULES)
+    if isinstance(known, Identity):
+        assert found == known
+    else:
+        assert {key: getattr(found, key) for key in known} == known
+    whole = resolve(path, {}, NO_RULES)
+    assert found.step in (None, whole.step)
+    assert found.role in (None, whole.role)
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "role", "step", "rank", "pid"),
+    [
+        ("step_1/actor_update/rank0/dump_tensor_data", "save", "actor_update", 1, 0, None),
+        ("step_1/actor_update/step0/rank2/dump_tensor_data", "save", "actor_update", 1, 2, None),
+        ("step_9/step_1/my_stage/step0/rank2/dump_tensor_data", "x", "my_stage", 1, 2, None),
+        ("actor_update/step_1/my_stage/rank2/dump_tensor_data", "x", "my_stage", 1, 2, None),
+        ("step_unknown/ref/step0/rank2/dump_tensor_data", "save", "ref", None, 2, None),
+        ("step_1/actor_update/rank/dump_tensor_data", "save", "actor_update", 1, None, None),
+        ("step_1/actor_update/proc77/dump_tensor_data", "save", "actor_update", 1, None, 77),
+        ("step5/rank1/dump_tensor_data", "dump", None, 5, 1, None),
+        ("step5/proc77/dump_tensor_data", "dump", None, 5, None, 77),
+        ("step_1/actor_update/step0/rank2", "save", "actor_update", 1, 2, None),
+        ("step_1/actor_update", "save", "actor_update", 1, None, None),
+        # the input is a folder inside the dump
+        ("actor_update/step0/rank2/dump_tensor_data", "step_4", "actor_update", 4, 2, None),
+        ("step0/rank2/dump_tensor_data", "step_4/actor_update", "actor_update", 4, 2, None),
+        ("step0/rank2/dump_tensor_data", "actor_update", "actor_update", None, 2, None),
+        ("rank2/dump_tensor_data", "step_4/my_stage/step0", "my_stage", 4, 2, None),
+        ("dump_tensor_data", "step_4/my_stage/step0/rank2", "my_stage", 4, 2, None),
+        (".", "step_4/my_stage/step0/rank2/dump_tensor_data", "my_stage", 4, 2, None),
+        (".", "step5/rank2/dump_tensor_data", None, 5, 2, None),
+        ("dump_tensor_data", "rank2", None, None, 2, None),
+    ],
+)
+def test_an_msprobe_dump_is_known_by_its_folders(
+    path: str,
+    root: str,
+    role: str | None,
+    step: int | None,
+    rank: int | None,
+    pid: int | None,
+) -> None:
+    found = resolve(path, {}, NO_RULES, root)
+    assert (found.role, found.step, found.rank_id, found.pid) == (role, step, rank, pid)
+    assert found.conflicts == ()
 
 
 def test_what_a_user_expression_tells_is_certain() -> None:

@@ -1,11 +1,12 @@
 import string
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_insight.data.names import NOTHING, NameFacts, facts, folder_facts
+from rl_insight.data.names import NOTHING, NameFacts, dump_facts, facts, folder_facts, root_label
 
 NS = 1771730291744166997  # as vLLM writes it
 STAMP = 20260814122731089  # as verl and torch_npu write it
@@ -465,6 +466,32 @@ def test_folders_tell_role_step_replica_and_rank(path: str, root: str, told: Nam
     assert folder_facts(path, root) == told
 
 
+@pytest.mark.parametrize(
+    ("root", "label"),
+    [
+        ("/data/run", "run"),
+        ("/data/run/actor_update", "actor_update"),
+        ("/data/run/step_4", "step_4"),
+        ("/data/run/step_4/actor_update", "step_4/actor_update"),
+        ("/data/run/step_4/notes", "notes"),
+        ("/data/run/step_4/my_stage/step0", "step_4/my_stage/step0"),
+        ("/data/run/step_4/my_stage/rank2", "step_4/my_stage/rank2"),
+        (
+            "/data/run/step_unknown/my_stage/step0/rank/dump_tensor_data",
+            "step_unknown/my_stage/step0/rank/dump_tensor_data",
+        ),
+        ("/data/run/step5/rank2/dump_tensor_data", "step5/rank2/dump_tensor_data"),
+        ("/data/run/actor_update/rank2", "actor_update/rank2"),
+        ("/data/run/rank2", "rank2"),
+        ("/", ""),
+    ],
+)
+def test_an_input_inside_a_dump_is_called_by_all_that_says_whose_it_is(
+    root: str, label: str
+) -> None:
+    assert root_label(Path(root)) == label
+
+
 def test_a_hand_made_parent_does_not_hide_the_only_folder_that_could_be_a_role() -> None:
     # Each of these has one word more than folders for profiles in general.
     for folder in ("trace_filter", "memory_data", "actor_profile", "dlrm-8-ranks"):
@@ -473,6 +500,7 @@ def test_a_hand_made_parent_does_not_hide_the_only_folder_that_could_be_a_role()
 
 HOSTILE = st.text(max_size=200) | st.text("_-./rankdpteps0123456789TP", max_size=200)
 PIECES = [
+    *("step_1/", "step_1/a/", "rank0/", "dump_tensor_data/"),
     *("_rank-1", "rank1", "-TP-1", "-TP-1-DP-1", "_dp0_pp0_tp0_ep0", "_1", ".1", "_", "-", "."),
     *("prof_rank-1_", "worker_process_1.", "_pid1", "step1/", "/", "a/", "1/", "_ascend_pt", "0"),
     *("actor_", "globalrank1_", "tp0-", "Jan_01_", "replica_1", "rollout-replica1_", "x"),
@@ -497,6 +525,7 @@ def test_a_name_of_ten_thousand_characters_costs_no_time(piece: str, end: str) -
     path = piece * (10_000 // len(piece)) + end
     assert facts(path) == facts(path)
     assert folder_facts(path, path) == folder_facts(path, path)
+    assert dump_facts(path) == dump_facts(path)
 
 
 @settings(deadline=None)

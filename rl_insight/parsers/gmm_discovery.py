@@ -1,0 +1,105 @@
+"""Which folders of an input hold the group lists of a rank: by names alone, nothing is opened.
+
+msprobe writes `<dump>/rank<r>/{dump_tensor_data/*.pt, dump.json, stack.json, construct.json}`,
+`proc<pid>/` where it does not know the rank; verl puts `step_<n>/<stage>/step0/` before that. A
+copy from Windows may have the whole path as the name of one file, with backslashes.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rl_insight.data.names import DUMP_FOLDER
+from rl_insight.data.tree import Tree
+from rl_insight.parsers.base import Found
+from rl_insight.parsers.gmm_names import GROUP_LIST
+
+DUMP, STACK, METADATA = "dump.json", "stack.json", "profiler_metadata.json"
+
+LEFTOVERS = (".tmp", ".part")
+"""How a file ends that its writer or copier did not complete."""
+
+_OURS = (*GROUP_LIST, *(name + left for name in GROUP_LIST for left in LEFTOVERS))
+_BESIDE = (DUMP, STACK, METADATA)
+# Written together with dump.json, and by nobody else under that name.
+_CONSTRUCT = "construct.json"
+_NOTED = frozenset({*_BESIDE, _CONSTRUCT})
+_OF_A_PROCESS = re.compile(r"rank[0-9]*|proc[0-9]+")
+
+
+@dataclass(slots=True)
+class _Listing:
+    """What lies where, by folder; each value is a path as the tree has it."""
+
+    group_lists: dict[str, list[str]] = field(default_factory=dict)
+    noted: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def claims(tree: Tree) -> Iterator[Found]:
+    """One source for each folder with group lists, and for each dump that has none.
+
+    It is named by its folder ("." for the input itself), a dump without group lists by the one that
+    they would lie in. All other tensors of a dump are passed over.
+    """
+    listing = _listed(tree)
+    served: set[str] = set()
+    for folder, group_lists in sorted(listing.group_lists.items()):
+        rank = _rank_folder(folder)
+        served.add(rank)
+        files = (*group_lists, *_beside(listing, rank), *_metadata(listing, rank))
+        yield Found(folder or ".", files, pack=_above(rank))
+    for rank, noted in sorted(listing.noted.items()):
+        if DUMP in noted and rank not in served and _is_dump(rank, noted):
+            files = (*_beside(listing, rank), *_metadata(listing, rank))
+            yield Found(f"{rank}/{DUMP_FOLDER}".lstrip("/"), files, pack=_above(rank))
+
+
+def _listed(tree: Tree) -> _Listing:
+    found = _Listing()
+    for file in tree.files:
+        path = file.path
+        group_list = path.endswith(_OURS)
+        if not group_list and not path.endswith(".json"):
+            continue
+        folder, _, name = path.replace("\\", "/").rpartition("/")
+        if group_list:
+            found.group_lists.setdefault(folder, []).append(path)
+        elif name in _NOTED:
+            found.noted.setdefault(folder, {})[name] = path
+    return found
+
+
+def _rank_folder(folder: str) -> str:
+    """The folder of the process whose tensors lie in `folder`: there dump.json stands."""
+    above, _, name = folder.rpartition("/")
+    return above if name == DUMP_FOLDER else folder
+
+
+def _above(rank: str) -> str:
+    """Where the folders of the other ranks are, given that of one."""
+    above, _, name = rank.rpartition("/")
+    return above if _OF_A_PROCESS.fullmatch(name) else rank
+
+
+def _beside(listing: _Listing, rank: str) -> Iterator[str]:
+    noted = listing.noted.get(rank, {})
+    return (noted[name] for name in (DUMP, STACK) if name in noted)
+
+
+def _metadata(listing: _Listing, rank: str) -> Iterator[str]:
+    """The nearest profiler_metadata.json, beside the dump or above it."""
+    folder = rank
+    while True:
+        path = listing.noted.get(folder, {}).get(METADATA)
+        if path is not None:
+            yield path
+        if path is not None or not folder:
+            return
+        folder = folder.rpartition("/")[0]
+
+
+def _is_dump(folder: str, noted: dict[str, str]) -> bool:
+    """Whether a dump.json is msprobe's: nothing else writes such a folder."""
+    return bool(
+        STACK in noted or _CONSTRUCT in noted or _OF_A_PROCESS.fullmatch(folder.rpartition("/")[2])
+    )

@@ -1,0 +1,79 @@
+"""What came of a dump, as a status and one sentence for a person."""
+
+from rl_insight.parsers.base import Parsed
+from rl_insight.parsers.gmm_discovery import DUMP
+from rl_insight.parsers.gmm_dump import Dump
+from rl_insight.parsers.gmm_vector import IMPOSSIBLE, NO_VECTOR
+from rl_insight.problems import Problems
+
+# Each costs a row, and what the sentence calls it.
+_LOST = ("unreadable", IMPOSSIBLE, "leftover")
+_DAMAGED = {
+    "dump_damaged": "its damaged dump.json may not tell what they hold",
+    "stack_damaged": "its damaged stack.json may not tell their phase",
+}
+
+
+def settle(parsed: Parsed, dump: Dump | None, missing: int) -> None:
+    """Fill `status` and `detail` of a dump that gave `parsed.events` rows.
+
+    `missing` is how many group lists its dump.json names that have no file.
+    """
+    problems = parsed.problems
+    example = f"named in {DUMP}, but there is no such file"
+    problems.add("group_list_missing", "warning", missing, example=example)
+    lost = [one for one in problems if one.code in _LOST and one.severity != "info"]
+    damaged = [words for code, words in _DAMAGED.items() if code in problems]
+    if not parsed.events:
+        parsed.status, parsed.detail = _nothing(problems, dump, bool(lost or damaged))
+        return
+    sentences = []
+    if lost:
+        count = sum(one.count for one in lost)
+        sentences.append(
+            f"{_lists(count)} left out, the first {lost[0].example}; the {_kept(parsed.events)}"
+        )
+    if "group_list_missing" in problems:
+        sentences.append(f"{_lists(missing)} named in {DUMP} have no file")
+    if damaged:
+        sentences.append("; ".join(damaged))
+    if sentences:
+        parsed.status, parsed.detail = "salvaged", "; ".join(sentences)
+    elif NO_VECTOR in problems:
+        count = problems.count(NO_VECTOR)
+        parsed.detail = f"{_lists(count)} without numbers left out: {_example(problems, NO_VECTOR)}"
+
+
+def _nothing(problems: Problems, dump: Dump | None, damage: bool) -> tuple[str, str | None]:
+    """Why there is no row."""
+    if damage:
+        worst = next(one for one in problems if one.code in (*_LOST, *_DAMAGED))
+        many = f", the first of {worst.count} such" if worst.count > 1 else ""
+        what = "a file of a killed writer" if worst.code == "leftover" else "nothing is left"
+        return "failed", f"{what}: {worst.example}{many}"
+    if NO_VECTOR in problems:
+        example = _example(problems, NO_VECTOR)
+        return "empty", f"none of its group lists holds a vector: {example}"
+    if dump is None:
+        return "empty", "it holds no group list"
+    if dump.named:
+        return "failed", f"{_lists(dump.named)} named in {DUMP} have no file"
+    if dump.described:
+        return "empty", (
+            'the dump has statistics only, not the group lists: set "task" to "tensor" in '
+            "msprobe's configuration"
+        )
+    calls = f"{dump.entries:,} call{'' if dump.entries == 1 else 's'}"
+    return "empty", f"no grouped matmul with a group list is among the {calls} in {DUMP}"
+
+
+def _lists(count: int) -> str:
+    return f"{count:,} group list{'' if count == 1 else 's'}"
+
+
+def _kept(count: int) -> str:
+    return "one that could be read is kept" if count == 1 else f"other {count:,} are kept"
+
+
+def _example(problems: Problems, code: str) -> str | None:
+    return next((one.example for one in problems if one.code == code), None)
