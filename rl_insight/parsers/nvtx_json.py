@@ -15,14 +15,13 @@ import numpy as np
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
 from rl_insight.parsers.nvtx_names import OPERATOR_SIGN
+from rl_insight.parsers.nvtx_numbers import column, whole
 from rl_insight.parsers.nvtx_rows import (
     Batch,
     Fact,
     Ranges,
     Strings,
     Work,
-    column,
-    whole,
 )
 from rl_insight.problems import Problems
 from rl_insight.readers.json_lines import BlockDecoder, JsonLines, struct_decoder

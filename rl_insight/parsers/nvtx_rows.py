@@ -5,7 +5,6 @@ and 3.25): JSON lines name the table in each row, SQLite has tables, Parquet and
 file per table. Times are ns since the capture began (ANALYSIS_DETAILS.startTime).
 """
 
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, overload
@@ -13,7 +12,6 @@ from typing import Final, overload
 import numpy as np
 import numpy.typing as npt
 
-from rl_insight.data.name_facts import number
 from rl_insight.intervals import IntArray
 from rl_insight.parsers.kernel_names import COMPUTING, MEMORY
 from rl_insight.readers.line_columns import LineTexts
@@ -45,7 +43,6 @@ DOMAIN_KIND: Final = 75
 MISSING: Final = -(2**63)
 """Stands for null in columns of numbers; no real value is that small."""
 
-_LARGEST: Final = 2**63 - 1
 _FEW: Final = 8
 
 
@@ -221,35 +218,3 @@ def process_of(global_id: IntArray) -> IntArray:
 def thread_of(global_id: int) -> int:
     """The thread id in a global thread id."""
     return global_id & 0xFFFFFF
-
-
-def column(values: Sequence[object]) -> IntArray:
-    """A column of numbers as int64; MISSING for null and for what is no whole number."""
-    if not values:
-        return np.empty(0, np.int64)
-    first = values[0]
-    # Most columns hold one value over long stretches: comparing takes a tenth of converting.
-    if values[-1] == first and values.count(first) == len(values):
-        return np.full(len(values), _whole(first), np.int64)
-    try:
-        # Unlike numpy, an array refuses to cut decimals off and to read text.
-        return np.frombuffer(array("q", values), np.int64)  # type: ignore[type-var]
-    except (OverflowError, TypeError):
-        return np.fromiter((_whole(value) for value in values), np.int64, len(values))
-
-
-def whole(value: object) -> int | None:
-    """`value` as a whole number that int64 holds, also from text; None if it is none."""
-    found = _whole(value)
-    return None if found == MISSING else found
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool):
-        return MISSING
-    if isinstance(value, float):
-        value = int(value) if value.is_integer() else None
-    elif isinstance(value, str):
-        digits = value.strip()
-        value = number(digits) if digits.isascii() and digits.isdigit() else None
-    return value if isinstance(value, int) and MISSING < value <= _LARGEST else MISSING

@@ -9,6 +9,7 @@ from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
 from rl_insight.parsers.nvtx_names import are_operators
+from rl_insight.parsers.nvtx_numbers import column, whole
 from rl_insight.parsers.nvtx_rows import (
     Batch,
     EncodedTexts,
@@ -16,8 +17,6 @@ from rl_insight.parsers.nvtx_rows import (
     Ranges,
     Strings,
     Work,
-    column,
-    whole,
 )
 from rl_insight.problems import Problems
 from rl_insight.readers.sqlite import chunks, columns, database, decoded, quoted
