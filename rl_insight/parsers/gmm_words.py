@@ -34,7 +34,7 @@ def settle(parsed: Parsed, dump: Dump | None, missing: int) -> None:
             f"{_lists(count)} left out, the first {lost[0].example}; the {_kept(parsed.events)}"
         )
     if "group_list_missing" in problems:
-        sentences.append(f"{_lists(missing)} named in {DUMP} have no file")
+        sentences.append(_no_file(missing))
     if damaged:
         sentences.append("; ".join(damaged))
     if sentences:
@@ -57,7 +57,7 @@ def _nothing(problems: Problems, dump: Dump | None, damage: bool) -> tuple[str, 
     if dump is None:
         return "empty", "it holds no group list"
     if dump.named:
-        return "failed", f"{_lists(dump.named)} named in {DUMP} have no file"
+        return "failed", _no_file(dump.named)
     if dump.described:
         return "empty", (
             'the dump has statistics only, not the group lists: set "task" to "tensor" in '
@@ -65,6 +65,10 @@ def _nothing(problems: Problems, dump: Dump | None, damage: bool) -> tuple[str, 
         )
     calls = f"{dump.entries:,} call{'' if dump.entries == 1 else 's'}"
     return "empty", f"no grouped matmul with a group list is among the {calls} in {DUMP}"
+
+
+def _no_file(count: int) -> str:
+    return f"{_lists(count)} named in {DUMP} {'has' if count == 1 else 'have'} no file"
 
 
 def _lists(count: int) -> str:
