@@ -6,7 +6,7 @@ from rl_insight.problems import Problems
 _CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "read_failed", "too_large")
 _EMPTY = "empty_file"
 # Those of which the example says what is damaged.
-_OF_TABLES = ("table_damaged", "column_missing")
+_OF_TABLES = ("table_damaged", "column_missing", "column_odd")
 
 
 def is_cut_short(problems: Problems) -> bool:

@@ -2,20 +2,29 @@
 (`nsys export --type parquetdir`, `--type arrowdir`).
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rl_insight.errors import ReadError
 from rl_insight.intervals import IntArray
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
-from rl_insight.parsers.nvtx_rows import MISSING, Batch, Fact, Ranges, Strings, Work
+from rl_insight.parsers.nvtx_rows import (
+    LONGEST_NAME,
+    MISSING,
+    Batch,
+    Fact,
+    Ranges,
+    Strings,
+    Work,
+)
 from rl_insight.problems import Problems
-from rl_insight.readers.arrow_folder import batches, integers, texts
+from rl_insight.readers.arrow_folder import are_text, batches, integers, matching, texts
 
 
 class ArrowRows:
@@ -45,10 +54,14 @@ class ArrowRows:
             try:
                 for batch in batches(self._files[table], rows.COLUMNS[table]):
                     self.rows_seen += batch.num_rows
-                    yield from self._batches(table, _Columns(batch))
+                    yield from self._batches(table, _Columns(batch, table, self._problems))
             except ReadError as error:
                 damaged.append(error)
-                self._problems.add("table_damaged", "warning", example=str(error))
+            except pa.ArrowException as error:
+                damaged.append(ReadError(f"{table} cannot be read: {_first_line(error)}"))
+            else:
+                continue
+            self._problems.add("table_damaged", "warning", example=str(damaged[-1]))
         if damaged and not self.rows_seen:
             raise damaged[0]
 
@@ -74,8 +87,10 @@ class ArrowRows:
 class _Columns:
     """The columns of one batch by name; one that is not there is null."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, table: str, problems: Problems) -> None:
         self._batch = batch
+        self._table = table
+        self._problems = problems
 
     def __contains__(self, name: str) -> bool:
         return name in self._batch.schema.names
@@ -86,17 +101,47 @@ class _Columns:
     def numbers(self, name: str) -> IntArray:
         if name not in self:
             return np.full(len(self), MISSING, np.int64)
-        return integers(self._batch.column(name), MISSING)
+        try:
+            return integers(self._batch.column(name), MISSING)
+        except ReadError as error:
+            self._lose(name, str(error))
+            return np.full(len(self), MISSING, np.int64)
 
     def texts(self, name: str) -> list[str | None]:
-        return texts(self._batch.column(name)) if name in self else [None] * len(self)
+        if name not in self:
+            return [None] * len(self)
+        column = self._batch.column(name)
+        if not are_text(column):
+            self._lose(name, f"it holds {column.type}, not text")
+        # As many bytes as that many characters can have.
+        return texts(column, 4 * LONGEST_NAME)
 
-    def where(self, mask: pa.Array) -> "_Columns":
-        return _Columns(self._batch.filter(mask))
+    def matching(
+        self, name: str, pattern: str, *, ignore_case: bool = False
+    ) -> npt.NDArray[np.bool_]:
+        """Which texts of a column `pattern` is found in."""
+        try:
+            return matching(self._batch.column(name), pattern, ignore_case=ignore_case)
+        except ReadError as error:
+            self._lose(name, str(error))
+            return np.zeros(len(self), dtype=bool)
 
-    def plain(self, name: str) -> pa.Array:
-        """A column of text as Arrow holds it."""
-        return self._batch.column(name).cast(pa.string())
+    def where(self, chosen: npt.NDArray[np.bool_]) -> "_Columns":
+        return _Columns(self._batch.take(_positions(chosen)), self._table, self._problems)
+
+    def _lose(self, name: str, why: str) -> None:
+        """Count a column that cannot be used: it is read as null, and costs no other."""
+        example = f"the column {name} of {self._table} cannot be used: {why}"
+        self._problems.add("column_odd", "warning", len(self), example=example)
+
+
+def _positions(chosen: npt.NDArray[np.bool_]) -> pa.Array:
+    at = np.flatnonzero(chosen)
+    return pa.Array.from_buffers(pa.int64(), len(at), [None, pa.py_buffer(at)])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200]
 
 
 def _ranges(batch: _Columns) -> Ranges:
@@ -143,25 +188,13 @@ def _values(table: str, batch: _Columns) -> Iterator[Fact]:
 
 def _named(table: str, batch: _Columns) -> Iterator[Fact]:
     """What the rows say whose values may be read; the others never become text."""
-    if "name" not in batch or "value" not in batch:
-        return
-    name, value = batch.plain("name"), batch.plain("value")
-    allowed = pc.is_in(name, value_set=_strings_of(environment.wanted_names(table)))
+    named = "|".join(map(re.escape, environment.wanted_names(table)))
+    allowed = batch.matching("name", f"^({named})$" if named else "^$")
     if table == rows.CAPTURE:
-        variable = pc.match_substring_regex(name, environment.VARIABLE_ROW)
-        assigned = pc.match_substring_regex(value, environment.ASSIGNMENT, ignore_case=True)
-        process = pc.match_substring_regex(name, environment.PID_ROW)
-        counted = pc.match_substring_regex(value, environment.NUMBER)
-        for more in (pc.and_kleene(variable, assigned), pc.and_kleene(process, counted)):
-            allowed = pc.or_kleene(allowed, more)
-    # A row without a name or a value is dropped by the filter: `fill_null` would import pandas.
+        assigned = batch.matching("value", environment.ASSIGNMENT, ignore_case=True)
+        counted = batch.matching("value", environment.NUMBER)
+        allowed |= batch.matching("name", environment.VARIABLE_ROW) & assigned
+        allowed |= batch.matching("name", environment.PID_ROW) & counted
     chosen = batch.where(allowed)
-    for one, said in zip(chosen.texts("name"), chosen.texts("value"), strict=True):
-        yield from environment.facts_in(table, one, said)
-
-
-def _strings_of(values: list[str]) -> pa.Array:
-    builder = pa.lib.StringBuilder()
-    for value in values:
-        builder.append(value)
-    return builder.finish()
+    for name, value in zip(chosen.texts("name"), chosen.texts("value"), strict=True):
+        yield from environment.facts_in(table, name, value)

@@ -17,7 +17,9 @@ from rl_insight.parsers.nvtx_ranges import KeptNames, ProcessRanges, joined
 from rl_insight.parsers.nvtx_rows import (
     DOMAIN_KIND,
     KERNEL,
+    LONGEST_NAME,
     MISSING,
+    MOST_PROCESSES,
     RANGE_KINDS,
     Batch,
     Fact,
@@ -31,10 +33,8 @@ from rl_insight.problems import Problems
 
 # Bounds for what a hostile or endless file may make us keep.
 _MOST_STRING_CHARACTERS: Final = 64 << 20
-_LONGEST_STRING: Final = 2_000
 _MOST_OPEN: Final = 10_000
 _MOST_HELD: Final = 2_000_000
-_MOST_PROCESSES: Final = 1_000
 _MOST_FACTS: Final = 10_000
 
 DEFAULT_DOMAIN: Final = "default"
@@ -88,6 +88,7 @@ class NvtxCapture:
             self.devices.add(work, self.strings)
         self._held.clear()
         self._lose("unnamed_kernel", self.devices.unnamed, "a kernel's name is not in StringIds")
+        self._lose("events_left_out", self.devices.left_out, "of more processes than are kept")
         last = max((until for _, until in self._extents()), default=0)
         length = None if self.is_absolute else self.clock.length_ns
         if self._open:
@@ -140,8 +141,12 @@ class NvtxCapture:
             if self._characters >= _MOST_STRING_CHARACTERS:
                 self._lose("strings_left_out", 1, "more strings than are kept")
                 continue
-            self.strings[number] = value[:_LONGEST_STRING]
-            self._characters += len(self.strings[number])
+            text = value[:LONGEST_NAME]
+            known = self.strings.setdefault(number, text)
+            if known is text:
+                self._characters += len(text)
+            elif known != text:
+                self._lose("string_conflict", 1, f"the id {number} stands for two strings")
 
     def _add_ranges(self, batch: Ranges) -> None:
         if not all(kind in RANGE_KINDS for kind in distinct(batch.kinds)):
@@ -178,7 +183,7 @@ class NvtxCapture:
         processes = np.where(batch.threads == MISSING, MISSING, process_of(batch.threads))
         for pid in distinct(processes):
             if pid not in self._ranges:
-                if len(self._ranges) >= _MOST_PROCESSES:
+                if len(self._ranges) >= MOST_PROCESSES:
                     self._lose("processes_left_out", 1, "more processes than are kept")
                     continue
                 self._ranges[pid] = ProcessRanges()

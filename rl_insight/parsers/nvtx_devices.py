@@ -19,6 +19,7 @@ from rl_insight.parsers.nvtx_rows import (
     MEMCPY,
     MEMSET,
     MISSING,
+    MOST_PROCESSES,
     Work,
     distinct,
     process_of,
@@ -77,6 +78,8 @@ class NvtxDevices:
         self.names = OpNames()
         self.processes: dict[int, ProcessDevices] = {}
         self.unnamed = 0
+        self.left_out = 0
+        """How many events were not kept: of processes beyond MOST_PROCESSES."""
 
     def add(self, work: Work, strings: Mapping[int, str]) -> None:
         """Take rows with a start and an end not before it; `strings` tells how kernels are called.
@@ -89,11 +92,15 @@ class NvtxDevices:
         processes = np.where(work.processes == MISSING, MISSING, process_of(work.processes))
         durations = work.ends - work.starts
         owners = [None if device == MISSING else device for device in work.devices.tolist()]
+        taken = 0
         for process in distinct(processes):
             if process not in self.processes:
+                if len(self.processes) >= MOST_PROCESSES:
+                    continue
                 self.processes[process] = ProcessDevices(self.names)
             known = self.processes[process]
             own = processes == process
+            taken += int(own.sum())
             several = not own.all()
             devices = list(compress(owners, own.tolist())) if several else owners
             known.add(devices, work.starts[own], durations[own], codes[own])
@@ -102,6 +109,7 @@ class NvtxDevices:
                 known.collectives.add(
                     work.starts[called], durations[called], [Collective(op)] * int(called.sum())
                 )
+        self.left_out += len(work) - taken
 
     def _codes(
         self, work: Work, strings: Mapping[int, str]

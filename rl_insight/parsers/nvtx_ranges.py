@@ -6,7 +6,7 @@ is never longer than the one around it, so none loses what it lies in.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from rl_insight.data import roles
 from rl_insight.intervals import IntArray
 from rl_insight.parsers.annotations import Annotations, batch_of
 from rl_insight.parsers.nvtx_names import UNNAMED, is_library
-from rl_insight.parsers.nvtx_rows import MISSING, Ranges, thread_of
+from rl_insight.parsers.nvtx_rows import LONGEST_NAME, MISSING, Ranges, thread_of
 
 MOST_RANGES = 50_000
 MOST_OPERATORS = 2_000
@@ -89,8 +89,8 @@ class ProcessRanges:
         called = operators[own]
         long = ends - starts >= self._operators.shortest
         self._operators.left_out += int((called & ~long).sum())
-        self._operators.add(ranges.select(own[called & long]))
-        rest = ranges.select(own[~called])
+        self._operators.add(_cut(ranges.select(own[called & long])))
+        rest = _cut(ranges.select(own[~called]))
         if len(rest) == 0:
             return
         chosen = np.array(
@@ -174,6 +174,14 @@ class KeptNames:
         """The same for a range that is called by the string with that id."""
         name = self._strings.get(text_id)
         return text_id != MISSING if name is None else self.text(name)
+
+
+def _cut(ranges: Ranges) -> Ranges:
+    """The same without the rest of names that are too long to be kept."""
+    if all(text is None or len(text) <= LONGEST_NAME for text in ranges.texts):
+        return ranges
+    cut = [None if text is None else text[:LONGEST_NAME] for text in ranges.texts]
+    return replace(ranges, texts=cut)
 
 
 def joined(parts: list[Ranges]) -> Ranges:

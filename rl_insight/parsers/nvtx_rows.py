@@ -43,6 +43,12 @@ DOMAIN_KIND: Final = 75
 MISSING: Final = -(2**63)
 """Stands for null in columns of numbers; no real value is that small."""
 
+LONGEST_NAME: Final = 2_000
+"""Of a name no more characters are kept."""
+
+MOST_PROCESSES: Final = 512
+"""Of a capture with more processes some are left out: none has that many."""
+
 _FEW: Final = 8
 
 

@@ -11,6 +11,7 @@ from rl_insight.parsers import nvtx_rows as rows
 from rl_insight.parsers.nvtx_names import are_operators
 from rl_insight.parsers.nvtx_numbers import column, whole
 from rl_insight.parsers.nvtx_rows import (
+    LONGEST_NAME,
     Batch,
     EncodedTexts,
     Fact,
@@ -22,6 +23,7 @@ from rl_insight.problems import Problems
 from rl_insight.readers.sqlite import chunks, columns, database, decoded, quoted
 
 _LONGEST_VALUE: Final = 300
+_TEXTS: Final = ("name", "value", "text")
 _USES: Final = (
     (rows.RANGES, "textId"),
     (rows.KERNEL, "demangledName"),
@@ -49,9 +51,8 @@ class SqliteRows:
 
     def __iter__(self) -> Iterator[Batch]:
         with database(self._path) as connection:
-            present = {table: columns(connection, table) for table in rows.TABLES}
-            present = {table: names for table, names in present.items() if names}
-            if not present:
+            present = self._present(connection)
+            if not present and not self._problems:
                 raise ReadError("this database is no export of nsys: it has none of its tables")
             for table in rows.TABLES:
                 # Most names of ranges are never looked at, so they are not decoded either.
@@ -62,8 +63,25 @@ class SqliteRows:
                             self.rows_seen += len(chunk)
                             yield from _batches(table, chunk)
                     except sqlite3.DatabaseError as error:
-                        example = f"{table}: {error}"
-                        self._problems.add("table_damaged", "warning", example=example)
+                        self._lose(table, error)
+            if not present:
+                raise ReadError("the database cannot be read: none of its tables can be")
+
+    def _present(self, connection: sqlite3.Connection) -> dict[str, Sequence[str]]:
+        """The tables that are there, with the names of their columns."""
+        present: dict[str, Sequence[str]] = {}
+        for table in rows.TABLES:
+            try:
+                names = columns(connection, table)
+            except sqlite3.DatabaseError as error:
+                self._lose(table, error)
+            else:
+                if names:
+                    present[table] = names
+        return present
+
+    def _lose(self, table: str, error: sqlite3.Error) -> None:
+        self._problems.add("table_damaged", "warning", example=f"{table}: {error}")
 
     def _queries(self, table: str, present: Mapping[str, Sequence[str]]) -> Iterator[str]:
         """What is asked for of `table`: rows that nobody needs never leave the database."""
@@ -76,9 +94,23 @@ class SqliteRows:
             self._problems.add("column_missing", "warning", len(missing), example=example)
             return
         # A column that this version of nsys does not write is null.
-        wanted = [quoted(name) if name in names else "NULL" for name in rows.COLUMNS[table]]
+        wanted = [_bounded(name) if name in names else "NULL" for name in rows.COLUMNS[table]]
         for condition in _conditions(table, present):
             yield f"SELECT {', '.join(wanted)} FROM {quoted(table)}{condition}"
+
+
+def _bounded(name: str) -> str:
+    """A column such that no value of it is large, whatever was put there: any column of SQLite can
+    hold anything. Numbers that are text are numbers.
+    """
+    own = quoted(name)
+    if name in _TEXTS:
+        return f"CASE typeof({own}) WHEN 'text' THEN substr({own}, 1, {LONGEST_NAME}) END"
+    return (
+        f"CASE typeof({own}) WHEN 'integer' THEN {own} WHEN 'real' THEN {own} WHEN 'text' THEN "
+        f"CASE WHEN {own} GLOB '[0-9]*' AND {own} NOT GLOB '*[^0-9]*' THEN CAST({own} AS INTEGER) "
+        "END END"
+    )
 
 
 def _conditions(table: str, present: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -154,6 +154,12 @@ class JsonLines:
 
     def _patiently(self, text: bytes, offset: int, *, whole: bool) -> msgspec.Struct | None:
         """The row of a line that is not as it should be; counts what was lost or repaired."""
+        if _is_utf8(text):
+            # Where only a value is of an odd type there is nothing to repair.
+            row, dropped = self._relaxed(text)
+            if row is not None:
+                self._problems.add("field_dropped", "warning", dropped, offset)
+                return row
         repaired = text
         if len(text) <= _REPAIR_LIMIT:
             # A guess at where a quote belongs may turn one thing into another: only sure repairs.
@@ -191,3 +197,11 @@ class JsonLines:
             window.start = window.end
             if not window.fill(self._block_bytes):
                 return
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

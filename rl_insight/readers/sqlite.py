@@ -1,6 +1,7 @@
 """SQLite files that nobody checked: opened read-only, asked by column name, read in chunks."""
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ def database(path: Path) -> Iterator[sqlite3.Connection]:
 
     A database that cannot be opened with its journal (the folder is not writable, another process
     holds a lock) is read as it stands on disk. One that was cut off opens, too: only what asks for
-    a missing page fails.
+    a missing page fails. Queries reach tables only: a view may run for ever.
     Raises ReadError when it is no database or is damaged, also for queries inside the block.
     """
     try:
@@ -34,13 +35,23 @@ def database(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
-    """The column names of `table`; none where there is no such table (or it is a view)."""
+    """The column names of `table`; none where there is no such table.
+
+    Raises sqlite3.DatabaseError where something else is called so, and where it is damaged.
+    """
     known = connection.execute(
-        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+        "SELECT type, rootpage FROM sqlite_master WHERE name = ?", (table,)
     ).fetchone()
-    if not known[0]:
+    if known is None:
         return ()
-    return tuple(row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})"))
+    kind, rootpage = known
+    if kind != "table" or not rootpage:
+        what = "virtual table" if kind == "table" else kind
+        raise sqlite3.DatabaseError(f"it is no table, but of the kind «{what}»")
+    names = tuple(row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})"))
+    if not names:
+        raise sqlite3.DatabaseError("it is no table, or one without columns")
+    return names
 
 
 def chunks(
@@ -82,12 +93,14 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def _connect(path: Path, parameters: str, *, cut_off: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"file:{quote(str(path.absolute()))}?{parameters}", uri=True, timeout=1
+        f"file:{quote(os.fsencode(path.absolute()))}?{parameters}", uri=True, timeout=1
     )
     try:
         connection.text_factory = decoded
-        # A hostile schema may hold views and triggers that call functions.
+        # A hostile schema may hold views and triggers that call functions, or that never end;
+        # and it may say that they are tables.
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.set_authorizer(_authorize)
         if cut_off:
             # SQLite believes a file that is shorter than it says only to who may repair it
             # (btree.c, lockBtree); nothing can be written here all the same.
@@ -97,3 +110,10 @@ def _connect(path: Path, parameters: str, *, cut_off: bool = False) -> sqlite3.C
         connection.close()
         raise
     return connection
+
+
+def _authorize(
+    action: int, first: str | None, second: str | None, schema: str | None, view: str | None
+) -> int:
+    """What a statement may do: nothing through a view or trigger, which comes last."""
+    return sqlite3.SQLITE_OK if view is None else sqlite3.SQLITE_DENY

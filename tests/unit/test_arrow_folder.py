@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rl_insight.errors import ReadError
-from rl_insight.readers.arrow_folder import batches, integers, texts
+from rl_insight.readers.arrow_folder import are_text, batches, integers, matching, texts
 from tests.nvtx_exports import write_folder
 
 MISSING = -(2**63)
@@ -84,11 +87,43 @@ def test_a_column_of_nulls_is_missing() -> None:
     assert texts(pa.nulls(2)) == [None, None]
 
 
-def test_a_number_beyond_int64_and_a_column_of_decimals_are_refused() -> None:
-    with pytest.raises(ReadError, match="too large"):
-        integers(pa.array([2**63], pa.uint64()), MISSING)
-    with pytest.raises(ReadError, match="holds double"):
-        integers(pa.array([1.5]), MISSING)
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([2**63, 2**64 - 1, 2**63 - 1], pa.uint64()), [None, None, 2**63 - 1]),
+        # What pandas makes of whole numbers with a null among them.
+        (pa.array([1.0, None, 3.5, float("nan")]), [1, None, None, None]),
+        (pa.array([float("inf"), -(2.0**63), 2.0**63, 1e300]), [None, None, None, None]),
+        (pa.array([2.0, -2.0], pa.float32()), [2, -2]),
+        (
+            pa.array(["12", " 7 ", "-1", "x", "", None, "9" * 19, "9" * 99, "1.5"]),
+            [12, 7, *[None] * 7],
+        ),
+        (pa.array([b"12", b"\xff", None]), [12, None, None]),
+        (pa.array([Decimal(5), None, Decimal(10**25)], pa.decimal128(30, 0)), [5, None, None]),
+        (pa.array([5, None], pa.timestamp("ns")), [5, None]),
+        (pa.array([5, None], pa.duration("ns")), [5, None]),
+        (pa.array([7.0, None, 8.5]).dictionary_encode(), [7, None, None]),
+        (
+            pa.DictionaryArray.from_arrays(pa.array([0, None, 1]), pa.array([4, None])),
+            [4, None, None],
+        ),
+    ],
+)
+def test_a_number_that_is_not_whole_or_too_large_is_missing_and_no_other(
+    column: pa.Array, expected: list[int | None]
+) -> None:
+    found = integers(column, MISSING).tolist()
+    assert found == [MISSING if number is None else number for number in expected]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [pa.array([[1]]), pa.array([{"a": 1}]), pa.array([True]), pa.array([1], pa.time64("us"))],
+)
+def test_a_column_of_anything_else_is_refused_by_its_kind(column: pa.Array) -> None:
+    with pytest.raises(ReadError, match="not whole numbers"):
+        integers(column, MISSING)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +133,11 @@ def test_a_number_beyond_int64_and_a_column_of_decimals_are_refused() -> None:
         pa.array(["a", None, "ü"], pa.large_string()),
         pa.array(["a", None, "ü"]).dictionary_encode(),
         pa.array(["x", "a", None, "ü"]).slice(1),
+        pa.array(["x", "a", None, "ü"]).dictionary_encode().slice(1),
+        pa.array(["a", None, "ü"], pa.string_view()),
+        pa.array(["a", None, "ü"], pa.binary_view()),
+        pa.array([b"a", None, "ü".encode()], pa.large_binary()),
+        pa.DictionaryArray.from_arrays(pa.array([2, 1, 0]), pa.array(["ü", None, "a"])),
     ],
 )
 def test_text_of_any_kind_is_text(column: pa.Array) -> None:
@@ -106,6 +146,79 @@ def test_text_of_any_kind_is_text(column: pa.Array) -> None:
 
 def test_a_column_that_is_no_text_gives_none() -> None:
     assert texts(pa.array([1, 2])) == [None, None]
+    assert texts(pa.array([1, 2]).dictionary_encode()) == [None, None]
+    assert not are_text(pa.array([1])) and not are_text(pa.array([1]).dictionary_encode())
+    assert are_text(pa.nulls(1)) and are_text(pa.array(["a"], pa.string_view()))
+
+
+def test_bytes_that_are_no_text_are_replaced() -> None:
+    assert texts(pa.array([b"a\xffb"])) == ["a\N{REPLACEMENT CHARACTER}b"]
+
+
+@pytest.mark.parametrize(
+    "column", [pa.array(["abcd", "ef"]), pa.array(["abcd", "ef"]).dictionary_encode()]
+)
+def test_of_a_long_text_only_the_beginning_is_looked_at(column: pa.Array) -> None:
+    assert texts(column, 3) == ["abc", "ef"]
+
+
+@pytest.mark.parametrize("encode", [False, True])
+def test_texts_are_told_by_a_pattern(encode: bool) -> None:
+    column = pa.array(["x", "RANK=1", None, "rank=2", "TOKEN=3"]).slice(1)
+    column = column.dictionary_encode() if encode else column
+    assert matching(column, "^RANK=[0-9]$").tolist() == [True, False, False, False]
+    folded = matching(column, "^RANK=[0-9]$", ignore_case=True)
+    assert folded.tolist() == [True, False, True, False]
+    assert matching(pa.nulls(1), "x").tolist() == [False]
+    with pytest.raises(ReadError, match="not text"):
+        matching(pa.array([1]), "1")
+
+
+def test_a_long_batch_comes_in_pieces(tmp_path: Path) -> None:
+    # GIVEN one batch of 150,000 rows, as some programs write a whole table
+    content = pa.table({"number": list(range(150_000))})
+    path = tmp_path / "T.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
+        writer.write_table(content, max_chunksize=200_000)
+    # WHEN it is read
+    parts = [integers(batch.column(0), MISSING) for batch in batches(path, ("number",))]
+    # THEN it comes in parts, and all rows do
+    assert [len(part) for part in parts] == [65_536, 65_536, 18_928]
+    assert np.concatenate(parts).tolist() == list(range(150_000))
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_text_that_repeats_is_not_multiplied(tmp_path: Path, form: str) -> None:
+    # GIVEN 50,000 rows with one text of a million characters: 50 GB, were each to have its own
+    text = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(50_000, np.int32)), pa.array(["x" * 10**6])
+    )
+    content, path = pa.table({"text": text}), tmp_path / "T"
+    if form == "parquet":
+        pq.write_table(content, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
+            writer.write_table(content)
+    # WHEN it is read
+    before = pa.total_allocated_bytes()
+    (batch,) = batches(path, ("text",))
+    found = texts(batch.column(0))
+    # THEN all rows have it, and it stands in memory a few times at most
+    assert found.count("x" * 10**6) == 50_000
+    assert pa.total_allocated_bytes() - before < 50 * 10**6
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_of_two_columns_of_one_name_the_first_is_read(tmp_path: Path, form: str) -> None:
+    content = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["number", "number"])
+    path = tmp_path / "T"
+    if form == "parquet":
+        pq.write_table(content, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
+            writer.write_table(content)
+    (batch,) = batches(path, ("number",))
+    assert integers(batch.column(0), MISSING).tolist() == [1]
 
 
 def test_no_rows_are_no_rows() -> None:

@@ -172,8 +172,8 @@ def test_values_that_may_not_be_read_never_become_text(
     seen: list[str | None] = []
     real = nvtx_arrow.texts
 
-    def watched(column: pa.Array) -> list[str | None]:
-        found = real(column)
+    def watched(column: pa.Array, longest: int | None = None) -> list[str | None]:
+        found = real(column, longest)
         seen.extend(found)
         return found
 

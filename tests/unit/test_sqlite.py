@@ -1,0 +1,76 @@
+"""Databases that nobody checked: what is called a table may be anything."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from rl_insight.errors import ReadError
+from rl_insight.readers.sqlite import columns, database
+
+ENDLESS = (
+    "CREATE VIEW events AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+    "SELECT x FROM n"
+)
+
+
+def made(path: Path, script: str) -> Path:
+    connection = sqlite3.connect(path)
+    connection.executescript(script)
+    connection.commit()
+    connection.close()
+    return path
+
+
+def test_columns_are_those_of_the_table(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.db", 'CREATE TABLE "od""d" (a, b)')
+    with database(path) as connection:
+        assert columns(connection, 'od"d') == ("a", "b")
+        assert columns(connection, "none") == ()
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("CREATE VIEW events AS SELECT 1 AS x", "of the kind «view»"),
+        ("CREATE TABLE t (a); CREATE INDEX events ON t (a)", "of the kind «index»"),
+        ("CREATE VIRTUAL TABLE events USING fts4(x)", "of the kind «virtual table»"),
+    ],
+)
+def test_what_is_no_table_is_said(tmp_path: Path, script: str, what: str) -> None:
+    path = made(tmp_path / "a.db", script)
+    with pytest.raises(ReadError, match=what), database(path) as connection:
+        columns(connection, "events")
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "UPDATE sqlite_master SET type = 'table' WHERE name = 'events'",
+        "UPDATE sqlite_master SET type = 'table', rootpage = 2 WHERE name = 'events'",
+        "UPDATE sqlite_master SET name = 'other' WHERE name = 'events';"
+        "INSERT INTO sqlite_master VALUES ('table', 'events', 'events', 2, 'CREATE TABLE t2 (x)')",
+    ],
+)
+def test_a_view_that_never_ends_is_not_asked_whatever_the_schema_says(
+    tmp_path: Path, lie: str
+) -> None:
+    # GIVEN a database whose schema passes off such a view as a table
+    path = made(
+        tmp_path / "a.db", f"CREATE TABLE t (x); {ENDLESS}; PRAGMA writable_schema = ON; {lie};"
+    )
+    # WHEN its rows are asked for THEN that ends, with an error
+    with pytest.raises(ReadError), database(path) as connection:
+        columns(connection, "events")
+        connection.execute("SELECT x FROM events").fetchone()
+
+
+def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
+    # GIVEN a folder whose name is no UTF-8, with what means something in a URI
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff?b=c#d%41"))
+    folder.mkdir()
+    path = made(folder / "a.db", "CREATE TABLE events (x); INSERT INTO events VALUES (7)")
+    # WHEN a database in it is opened THEN its rows are there
+    with database(path) as connection:
+        assert connection.execute("SELECT x FROM events").fetchall() == [(7,)]
