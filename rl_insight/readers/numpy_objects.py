@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from rl_insight.errors import ReadError
-from rl_insight.readers.torch_tensors import KINDS, Array, NumberKind
+from rl_insight.readers.torch_tensors import KINDS, Array, Budget, NumberKind
 
 # Nobody checked of what kind they are.
 Arguments = tuple[Any, ...]
@@ -16,6 +16,8 @@ Arguments = tuple[Any, ...]
 
 class Context(Protocol):
     """What one file's objects have in common."""
+
+    budget: Budget
 
     def array(
         self,
@@ -55,7 +57,7 @@ class PendingArray:
     def set_state(self, context: Context, state: object) -> None:
         """Take the state of a numpy array: version, shape, dtype, Fortran order, bytes."""
         _, shape, dtype, fortran, data = _tuple(state)
-        self.value = _array(context, data, dtype, shape, "F" if fortran else "C")
+        self.value = _array(context, data, dtype, shape, "F" if fortran is True else "C")
 
 
 class PendingDtype:
@@ -70,7 +72,7 @@ class PendingDtype:
     def set_state(self, context: Context, state: object) -> None:
         """Take the state of a numpy dtype: version, byte order, and what records have."""
         order = _tuple(state)[1]
-        self.order = ">" if order == ">" else "<"
+        self.order = ">" if isinstance(order, str) and order == ">" else "<"
 
 
 NDARRAY = Named("numpy.ndarray")
@@ -105,7 +107,7 @@ def _array(context: Context, data: object, dtype: object, shape: object, order: 
     if not isinstance(dtype, PendingDtype) or not isinstance(data, bytes):
         raise TypeError
     sizes = _tuple(shape)
-    if order != "F":
+    if not isinstance(order, str) or order != "F":
         return context.array(data, dtype.kind, sizes, order=dtype.order)
     # The first dimension changes first: the same numbers as the reversed shape, turned round.
     return context.array(data, dtype.kind, sizes[::-1], order=dtype.order).T.copy()
@@ -124,8 +126,10 @@ def _scalar(context: Context, arguments: Arguments) -> object:
 def _encode(context: Context, arguments: Arguments) -> bytes:
     # How bytes are written in protocol 2.
     text, encoding = arguments
-    if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
+    if not isinstance(text, str) or not isinstance(encoding, str) or encoding != "latin1":
         raise TypeError
+    # One text can be named many times, and each call makes a copy of it.
+    context.budget.take(len(text))
     return text.encode("latin-1")
 
 

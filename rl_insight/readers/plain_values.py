@@ -7,6 +7,9 @@ import numpy as np
 from rl_insight.errors import ReadError
 from rl_insight.readers.numpy_objects import Named, PendingArray
 
+BYTES_PER_VALUE = 64
+"""What Python's smallest objects take, by and large: how many values fit into a limit of bytes."""
+
 _DEEPEST = 64
 _AS_THEY_ARE = frozenset({type(None), bool, int, float, str, bytes})
 

@@ -6,7 +6,6 @@ that are not trusted, and not before version 2.6: until then, that mode could be
 """
 
 import importlib
-import importlib.metadata
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rl_insight.errors import ReadError
-from rl_insight.readers.plain_values import plain
+from rl_insight.readers.plain_values import BYTES_PER_VALUE, plain
 from rl_insight.readers.torch_tensors import KINDS, Budget
 
 _BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
@@ -60,8 +59,7 @@ def by_torch(path: Path, reason: str, limit: int) -> tuple[object, frozenset[str
     try:
         value = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of a damaged file, torch raises what comes along
-        words = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        raise ReadError(f"{reason}, and torch refuses it: {words}") from error
+        raise ReadError(f"{reason}, and torch refuses it: {_words(error)}") from error
     kinds: set[str] = set()
     budget = Budget(limit)
 
@@ -85,15 +83,21 @@ def by_torch(path: Path, reason: str, limit: int) -> tuple[object, frozenset[str
             return str(value).removeprefix("torch.")
         return value
 
-    return plain(value, limit // 64, convert), frozenset(kinds)
+    return plain(value, limit // BYTES_PER_VALUE, convert), frozenset(kinds)
+
+
+def _words(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 
 def _torch(reason: str) -> Any:
     try:
-        version = importlib.metadata.version("torch")
         torch = importlib.import_module("torch")
-    except (ImportError, OSError) as error:
+    except ImportError as error:
         raise ReadError(f"{reason}, and torch is needed for that: {_REMEDY}") from error
+    except Exception as error:  # libraries and extensions of devices are loaded along with it
+        raise ReadError(f"{reason}, and torch cannot be imported: {_words(error)}") from error
+    version = str(torch.__version__)
     if tuple(map(int, re.findall(r"\d+", version)[:2])) < _FIRST_SAFE:
         raise ReadError(
             f"{reason}, and torch {version} can be made to run code by such files: "

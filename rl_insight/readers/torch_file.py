@@ -15,7 +15,7 @@ from rl_insight.errors import ReadError
 from rl_insight.readers import torch_fallback
 from rl_insight.readers.npy import MAGIC as NPY_MAGIC
 from rl_insight.readers.npy import npy_array
-from rl_insight.readers.plain_values import plain
+from rl_insight.readers.plain_values import BYTES_PER_VALUE, plain
 from rl_insight.readers.torch_objects import TorchObjects
 from rl_insight.readers.torch_pickle import Machine, NotKnownError
 from rl_insight.readers.torch_tensors import EXACT_INTEGERS, Budget
@@ -25,8 +25,7 @@ from rl_insight.readers.torch_zip import Archive
 LIMIT_BYTES = 64 << 20
 """What the file, its unpacked entries, and the arrays made of them may each take."""
 
-# The smallest objects of Python take as much.
-_BYTES_PER_STEP = 64
+# The zip directory, the pickle and the gaps around the numbers.
 _HEADERS = 1 << 20
 _ORDERS = {b"little": "<", b"big": ">"}
 
@@ -120,6 +119,6 @@ def _zipped(raw: bytes, limit: int) -> TensorFile:
             raise ReadError("its byte order is neither little nor big: it is damaged")
         order = _ORDERS[written]
     objects = TorchObjects(lambda key: entry(b"data/" + key.encode()), order, limit)
-    most = limit // _BYTES_PER_STEP
+    most = limit // BYTES_PER_VALUE
     value = Machine(bytes(entry(b"data.pkl")), objects).run(most)
     return TensorFile(plain(value, most), frozenset(objects.kinds))

@@ -24,6 +24,9 @@ from rl_insight.readers.torch_tensors import KINDS, Array, Budget, NumberKind, a
 _TORCH_MODULES = (b"torch", b"torch_npu", b"numpy", b"collections")
 
 
+_LONGEST_DEVICE = 64
+
+
 class Storage:
     """The bytes of a storage and the kind of its numbers, where it has one."""
 
@@ -43,7 +46,8 @@ class TorchObjects:
     def __init__(self, read: Callable[[str], memoryview], order: str, limit: int) -> None:
         self._read = read
         self._order = order
-        self._budget = Budget(limit)
+        self.budget = Budget(limit)
+        """What arrays and bytes may still take."""
         self._storages: dict[str, memoryview] = {}
         self.kinds: set[str] = set()
         """The kinds of numbers of the tensors so far, by torch's names."""
@@ -78,7 +82,9 @@ class TorchObjects:
         if not isinstance(reference, tuple):
             raise TypeError
         what, kind, key, _, count = reference
-        if what != "storage" or not isinstance(key, str) or type(count) is not int or count < 0:
+        if not isinstance(what, str) or what != "storage" or not isinstance(key, str):
+            raise TypeError
+        if type(count) is not int or count < 0:
             raise TypeError
         if key not in self._storages:
             self._storages[key] = self._read(key)
@@ -104,7 +110,7 @@ class TorchObjects:
     ) -> Array:
         """`torch_tensors.array` within the file's limits, in the file's byte order."""
         self.kinds.add(kind.name)
-        return array(data, kind, self._budget, size, stride, offset, order or self._order)
+        return array(data, kind, self.budget, size, stride, offset, order or self._order)
 
 
 def _tensor(context: Context, storage: object, kind: NumberKind | None, view: Arguments) -> Array:
@@ -119,7 +125,7 @@ def _tensor(context: Context, storage: object, kind: NumberKind | None, view: Ar
 def _plain_sign(metadata: Arguments) -> None:
     # torch leaves the work of a change of sign to whoever looks at the numbers.
     for entry in metadata:
-        if isinstance(entry, dict) and (entry.get("neg") or entry.get("conj")):
+        if isinstance(entry, dict) and ("neg" in entry or "conj" in entry):
             raise ReadError(
                 "it holds a tensor with its sign still to be changed, which is not read"
             )
@@ -154,13 +160,18 @@ def _first(context: Context, arguments: Arguments) -> object:
 def _with_attributes(context: Context, arguments: Arguments) -> object:
     # A tensor that somebody gave attributes: how to rebuild it, its class, its arguments.
     function, kind, inner = arguments[:3]
-    if function not in _TENSORS or kind not in _TENSOR_CLASSES or not isinstance(inner, tuple):
+    if not isinstance(function, Function) or not isinstance(inner, tuple):
+        raise TypeError
+    if function not in _TENSORS or not isinstance(kind, Named) or kind not in _TENSOR_CLASSES:
         raise NotKnownError("it holds a tensor of a class of its own, which is not read")
     return function.give(context, inner)
 
 
 def _device(context: Context, arguments: Arguments) -> str:
-    return ":".join(str(part) for part in arguments if isinstance(part, str | int))
+    kind, *index = arguments
+    if not isinstance(kind, str) or len(kind) > _LONGEST_DEVICE:
+        raise TypeError
+    return ":".join([kind, *(str(int(number)) for number in index[:1])])
 
 
 def _size(context: Context, arguments: Arguments) -> Arguments:

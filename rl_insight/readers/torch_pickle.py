@@ -281,6 +281,9 @@ class Machine:
         self._stack.append(self._objects.stored(self._pop()))
         return at
 
+    def _instance(self, at: int) -> int:
+        raise ReadError("it would make an object of some class: refused, nothing was executed")
+
     def _unknown(self, at: int) -> int:
         code = self._raw[at - 1]
         raise NotKnownError(f"its pickle uses an instruction (0x{code:02x}) that is not read")
@@ -328,5 +331,7 @@ _METHODS: dict[int, Callable[[Machine, int], int]] = {
     ord("R"): Machine._reduce,
     ord("b"): Machine._build,
     ord("Q"): Machine._binpersid,
+    ord("i"): Machine._instance,
+    ord("o"): Machine._instance,
 }
 _INSTRUCTIONS = [_METHODS.get(code, Machine._unknown) for code in range(256)]
