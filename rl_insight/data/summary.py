@@ -24,27 +24,24 @@ def gmm_summary(expert_load: pa.Table) -> "pd.DataFrame":
     import numpy as np
     import pandas as pd
 
-    ordered = expert_load.sort_by(
-        [(name, "ascending") for name in ("step", "role", "rank_id", "op_index")]
+    keys = pa.table(
+        {
+            "step": pc.fill_null(expert_load["step"], -1),
+            "role": expert_load["role"].cast(pa.string()),
+            "rank_id": pc.fill_null(expert_load["rank_id"], UNKNOWN_RANK),
+            "stage": pc.fill_null(expert_load["op_index"], -1),
+        }
     )
-    lists = ordered["load"].combine_chunks()
+    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.schema.names])
+    keys = keys.take(order)
+    lists = expert_load["load"].take(order).combine_chunks()
     experts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     first = np.cumsum(experts) - experts
 
-    def each(name: str, unknown: int | None = None) -> np.ndarray:
-        column = ordered[name]
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(pa.string())
-        if unknown is not None:
-            column = pc.fill_null(column, unknown)
-        return np.repeat(column.to_numpy(), experts)
-
+    each = {name: np.repeat(keys[name].to_numpy(), experts) for name in keys.schema.names}
     return pd.DataFrame(
         {
-            "role": each("role"),
-            "rank_id": each("rank_id", UNKNOWN_RANK),
-            "step": each("step", -1),
-            "stage": each("op_index", -1),
+            **{name: each[name] for name in ("role", "rank_id", "step", "stage")},
             "expert_index": np.arange(int(experts.sum())) - np.repeat(first, experts),
             "load": pc.list_flatten(lists).to_numpy(zero_copy_only=False),
         }
