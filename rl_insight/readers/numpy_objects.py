@@ -99,7 +99,9 @@ def _reconstruct(context: Context, arguments: Arguments) -> PendingArray:
 def _dtype(context: Context, arguments: Arguments) -> PendingDtype:
     code = arguments[0]
     if not isinstance(code, str) or code not in _CODES:
-        raise ReadError(f"it holds an array of something else than plain numbers ({code!a:.20})")
+        # What is no text is not shown: it may be of any size.
+        shown = ascii(code[:20]) if isinstance(code, str) else "no text"
+        raise ReadError(f"it holds an array of something else than plain numbers ({shown})")
     return PendingDtype(_CODES[code])
 
 

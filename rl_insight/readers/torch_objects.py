@@ -168,10 +168,10 @@ def _with_attributes(context: Context, arguments: Arguments) -> object:
 
 
 def _device(context: Context, arguments: Arguments) -> str:
-    kind, *index = arguments
+    kind, index = arguments if len(arguments) == 2 else (*arguments, None)
     if not isinstance(kind, str) or len(kind) > _LONGEST_DEVICE:
         raise TypeError
-    return ":".join([kind, *(str(int(number)) for number in index[:1])])
+    return kind if type(index) is not int else f"{kind}:{index}"
 
 
 def _size(context: Context, arguments: Arguments) -> Arguments:

@@ -30,7 +30,7 @@ _ENCRYPTED = 0x1
 _STORED, _DEFLATED = 0, 8
 
 # A file of a dump has some ten; a recording of an inference engine, two for each of its tensors.
-_MOST_ENTRIES = 1 << 20
+_MOST_ENTRIES = 1 << 18
 
 _CUT = "the end of the archive is missing: it was cut off while it was written or copied"
 _DAMAGED = "the directory of the archive is damaged"
@@ -109,8 +109,10 @@ def _directory(raw: bytes) -> tuple[dict[bytes, _Entry], int]:
     """The entries, and the position where the directory starts."""
     count, size, start = _place(raw)
     end = start + size
-    if end > len(raw) or count * _CENTRAL.size > size or count > _MOST_ENTRIES:
+    if end > len(raw) or count * _CENTRAL.size > size:
         raise ReadError(_DAMAGED)
+    if count > _MOST_ENTRIES:
+        raise ReadError(f"the archive has {count} entries, and {_MOST_ENTRIES} is the limit")
     entries: dict[bytes, _Entry] = {}
     at = start
     for _ in range(count):

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,15 @@ def test_torch_never_leaves_its_safe_mode(
         load(path)
     assert [options["weights_only"] for options in asked] == [True]
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_tar_archive_of_before_0_1_10_is_named(tmp_path: Path) -> None:
+    # torch leaves its safe mode for those, so nobody reads them.
+    (tmp_path / "sys_info").write_bytes(b"")
+    with tarfile.open(tmp_path / "a.pt", "w") as archive:
+        archive.add(tmp_path / "sys_info", "sys_info")
+    with pytest.raises(ReadError, match=r"a\.pt cannot be read: .*, and torch refuses it"):
+        load(tmp_path / "a.pt")
 
 
 def test_without_torch_the_sentence_says_how_to_get_it(

@@ -255,6 +255,11 @@ def nested(levels: int, width: int) -> Code:
         (Code(b"NN"), "damaged at byte"),
         (Code(b"t"), "damaged at byte"),
         (Code(b"X\x01\x00\x00\x00\xff"), "damaged at byte"),
+        # Into no sentence goes what may have any size.
+        (Code(named("numpy.dtype") + nested(40, 10) + b"\x85R"), "plain numbers \\(no text"),
+        (Code(named("numpy.dtype") + nested(2_000, 1) + b"\x85R"), "plain numbers \\(no text"),
+        (call("numpy.dtype", "i8" * 9_000, False, True), "plain numbers"),
+        (call("os." + "x" * 9_000), "would run os.xxx"),
     ],
 )
 def test_pickles_are_bounded(path: Path, value: object, words: str) -> None:
