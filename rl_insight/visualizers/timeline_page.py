@@ -4,21 +4,15 @@ The page's data are what `timeline_layout` arranged, as JSON; its scripts in `as
 to draw of them for the window on screen, and Plotly draws it.
 """
 
-import json
-from pathlib import Path
-
-import jinja2
 from markupsafe import Markup  # part of Jinja
 from plotly.offline import get_plotlyjs
 
 from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words
+from rl_insight.visualizers.html_page import Json, asset, embedded, rendered
 from rl_insight.visualizers.labels import plain
 from rl_insight.visualizers.timeline_layout import Layout, Sorting
 from rl_insight.visualizers.timeline_model import Breakdown, Timeline
 
-Json = dict[str, object]
-
-_HERE = Path(__file__).parent
 _SCRIPTS = (
     "timeline_model.js",
     "timeline_marks.js",
@@ -27,35 +21,21 @@ _SCRIPTS = (
     "timeline_hover.js",
     "timeline_page.js",
 )
-# Inside a script element these would end it, or the line, for a parser of HTML or of scripts.
-_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def page(timeline: Timeline) -> str:
     """The whole page as HTML."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     drawable = bool(timeline.lanes)
-    return environment.get_template("timeline.html").render(
+    return rendered(
+        "timeline.html",
         heading=timeline_words.heading(timeline),
         troubles=timeline_words.troubles(timeline),
         nothing=None if drawable else timeline_words.nothing_to_draw(timeline),
-        style=_asset("timeline.css"),
+        styles=[asset("page.css"), asset("timeline.css")],
         plotly=Markup(get_plotlyjs()) if drawable else "",
-        scripts=[_asset(name) for name in _SCRIPTS] if drawable else [],
+        scripts=[asset(name) for name in _SCRIPTS] if drawable else [],
         data=embedded(payload(timeline, timeline_layout.arrange(timeline))) if drawable else "",
     )
-
-
-def embedded(data: Json) -> Markup:
-    """`data` as JSON that is safe between the tags of a script element."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Markup(text.translate(_ESCAPES))
 
 
 def payload(timeline: Timeline, layout: Layout) -> Json:
@@ -138,8 +118,3 @@ def _parts(breakdown: Breakdown) -> list[int | None]:
         breakdown.memory_ns,
         breakdown.free_ns,
     ]
-
-
-def _asset(name: str) -> Markup:
-    # Our own files, not input: they go into the page as they are.
-    return Markup((_HERE / "assets" / name).read_text(encoding="utf-8"))

@@ -3,16 +3,15 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice, takewhile
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from rl_insight.plain_text import count
-from rl_insight.visualizers.labels import LABEL_LIMIT, SENTENCE_LIMIT, plain, shorten, utc
+from rl_insight.visualizers.labels import LABEL_LIMIT, plain, shorten, utc
 from rl_insight.visualizers.timeline_model import Lane, Timeline
+from rl_insight.visualizers.troubles import TroubleList, summarised
 
 TITLE = "RL Timeline"
-# Of each kind, so that many of one do not hide the few of another.
-_SHOWN_TROUBLES = 100
 _FILE_LIMIT = 28
 
 
@@ -24,19 +23,6 @@ class Heading:
     origin: str
     facts: tuple[str, ...]
     not_read: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class TroubleList:
-    """Sources that gave less than they should: a summary, some of them, and how many more.
-
-    `calm` holds when all of them were left out on purpose.
-    """
-
-    summary: str
-    shown: tuple[tuple[str, str, str], ...]
-    more: str | None
-    calm: bool
 
 
 def role_name(lane: Lane) -> str:
@@ -91,30 +77,7 @@ def heading(timeline: Timeline) -> Heading:
 
 def troubles(timeline: Timeline) -> TroubleList | None:
     """The list of sources that gave less than they should, or None when all were well."""
-    if not timeline.troubles:
-        return None
-    kinds = [
-        f"{count(number, 'file')} {words}"
-        for status, words in (
-            ("failed", "not read"),
-            ("salvaged", "read in part"),
-            ("empty", "without timed events"),
-            ("doubtful", "read with doubts"),
-        )
-        if (number := timeline.troubled(status))
-    ]
-    skipped = timeline.troubled("skipped")
-    calm = not kinds
-    if skipped:
-        kinds.append(f"{skipped:,} skipped")
-    shown = tuple(
-        (trouble.status, plain(trouble.path, 160), plain(trouble.detail, SENTENCE_LIMIT))
-        for _, group in groupby(timeline.troubles, key=lambda trouble: trouble.status)
-        for trouble in islice(group, _SHOWN_TROUBLES)
-    )
-    rest = len(timeline.troubles) - len(shown)
-    more = f"… and {rest:,} more; all are in tables/sources.parquet." if rest else None
-    return TroubleList(f"{', '.join(kinds)} (of {timeline.sources:,})", shown, more, calm)
+    return summarised(timeline.troubles, timeline.sources, "file", "without timed events")
 
 
 def nothing_to_draw(timeline: Timeline) -> str:

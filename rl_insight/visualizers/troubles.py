@@ -1,16 +1,22 @@
 """The sources that gave less than they should, for the lists beside a picture."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 
 import numpy as np
 
+from rl_insight.plain_text import count
 from rl_insight.visualizers.columns import Columns
+from rl_insight.visualizers.labels import SENTENCE_LIMIT, plain
 
 # `sources` is shared: a group list that cannot be read is no loss to a timeline.
 HEATMAP_PARSERS = frozenset({"gmm", "sglang"})
 TROUBLED = ("failed", "salvaged", "empty", "doubtful", "skipped")
 COLUMNS = ("source_id", "path", "parser", "status", "detail", "problems")
+# Of each kind, so that many of one do not hide the few of another.
+_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,19 @@ class Trouble:
     path: str
     status: str
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class TroubleList:
+    """Sources that gave less than they should: a summary, some of them, and how many more.
+
+    `calm` holds when all of them were left out on purpose.
+    """
+
+    summary: str
+    shown: tuple[tuple[str, str, str], ...]
+    more: str | None
+    calm: bool
 
 
 def listed(sources: Columns, ours: Callable[[str | None], bool]) -> list[Trouble]:
@@ -48,6 +67,39 @@ def listed(sources: Columns, ours: Callable[[str | None], bool]) -> list[Trouble
             reason = detail or "No reason was recorded."
             found.append(Trouble(path or "unknown file", status, reason))
     return sorted(found, key=lambda trouble: (TROUBLED.index(trouble.status), trouble.path))
+
+
+def summarised(
+    troubles: Sequence[Trouble], sources: int, noun: str, empty: str
+) -> TroubleList | None:
+    """The `troubles` of so many `sources` for people, None where there are none.
+
+    `noun` is what a source is called, `empty` what a picture says of one that held nothing for it.
+    """
+    if not troubles:
+        return None
+    numbers = Counter(trouble.status for trouble in troubles)
+    kinds = [
+        f"{count(numbers[status], noun)} {words}"
+        for status, words in (
+            ("failed", "not read"),
+            ("salvaged", "read in part"),
+            ("empty", empty),
+            ("doubtful", "read with doubts"),
+        )
+        if numbers[status]
+    ]
+    calm = not kinds
+    if numbers["skipped"]:
+        kinds.append(f"{numbers['skipped']:,} skipped")
+    shown = tuple(
+        (trouble.status, plain(trouble.path, 160), plain(trouble.detail, SENTENCE_LIMIT))
+        for _, group in groupby(troubles, key=lambda trouble: trouble.status)
+        for trouble in islice(group, _SHOWN)
+    )
+    rest = len(troubles) - len(shown)
+    more = f"… and {rest:,} more; all are in tables/sources.parquet." if rest else None
+    return TroubleList(f"{', '.join(kinds)} (of {sources:,})", shown, more, calm)
 
 
 def _doubts(problems: Sequence[Mapping[str, object]]) -> str:

@@ -3,7 +3,13 @@
 import json
 from pathlib import Path
 
-from rl_insight.visualizers import VISUALIZERS, timeline_data, timeline_layout, timeline_page
+from rl_insight.visualizers import (
+    VISUALIZERS,
+    html_page,
+    timeline_data,
+    timeline_layout,
+    timeline_page,
+)
 from tests import timeline_tables
 from tests.timeline_tables import MS, Tables
 
@@ -11,7 +17,7 @@ from tests.timeline_tables import MS, Tables
 def payload(made: Tables, folder: Path) -> dict[str, object]:
     timeline = timeline_data.load(made.write(folder))
     given = timeline_page.payload(timeline, timeline_layout.arrange(timeline))
-    plain: dict[str, object] = json.loads(str(timeline_page.embedded(given)))
+    plain: dict[str, object] = json.loads(str(html_page.embedded(given)))
     return plain
 
 
@@ -49,7 +55,7 @@ def test_the_breakdown_goes_with_its_span_and_keeps_unknowns(tmp_path: Path) -> 
 
 
 def test_data_cannot_end_its_script_element() -> None:
-    text = str(timeline_page.embedded({"name": "</script><!--&\u2028\u2029"}))
+    text = str(html_page.embedded({"name": "</script><!--&\u2028\u2029"}))
 
     assert not set("<>&\u2028\u2029") & set(text)
     assert json.loads(text) == {"name": "</script><!--&\u2028\u2029"}
