@@ -38,7 +38,9 @@ _EVENTS_KEY = re.compile(rb'"traceEvents"\s*+:\s*+(?=\[)')
 # A key that the end of the file cut.
 _CUT_KEY = re.compile(rb'"[^"]*+(?:"\s*+:?\s*+)?\Z')
 
-_FINE_TIME_TAIL = 64 << 10
+# How much of the end of a block says whether its times are fine: this or a 64th of it, if that is
+# more. Of the first block all does.
+_FINE_TIME_TAIL = 16 << 10
 
 # A second list behind the first, or more events of it.
 _MORE_EVENTS = re.compile(rb"\[?\s*+\{")
@@ -298,7 +300,7 @@ class ChromeTraceReader(Generic[Event]):
             return
         start = window.start
         if not self._first_block:
-            start = max(start, window.end - _FINE_TIME_TAIL)
+            start = max(start, window.end - max(_FINE_TIME_TAIL, self._block_bytes // 64))
         self._first_block = False
         if event_text.has_fine_time(window.buffer, start, window.end):
             self._decoder = EventDecoder(

@@ -22,7 +22,7 @@ _PROOF = ("ph", "name", "ts")
 _PATIENCE = 1000
 
 # After so many blocks that do not fit the quick type, hardly any will.
-_MOST_UNFIT = 8
+_MOST_UNFIT = 64
 
 _EXAMPLE_BYTES = 160
 

@@ -66,7 +66,7 @@ MOST_EVENTS = 1 << 17
 """Events of one block, however short: a struct takes a hundred bytes where `{}` takes two."""
 
 # How much of the end of a block is searched for a boundary, at first and then.
-_CUT_WINDOWS = (16 << 10, 256 << 10, 1 << 20)
+_CUT_WINDOWS = (4 << 10, 64 << 10, 1 << 20)
 # How many boundaries are tried there.
 _MOST_CUTS = 4_000
 
