@@ -82,9 +82,13 @@ def _whole(flat: np.ndarray) -> np.ndarray:
     """`flat` as int64; raises NotALoadError where it cannot be a number of tokens."""
     if flat.dtype.kind not in "iuf":
         raise NotALoadError(IMPOSSIBLE, f"it holds {flat.dtype}, no numbers")
-    # Of NaN both are NaN, which compares as false.
-    least, most = flat.min(), flat.max()
-    if not (least >= 0 and most <= _MOST_TOKENS):
+    if flat.dtype == np.int64:
+        # As unsigned numbers those below 0 are huge: one look at them all tells both.
+        possible = flat.view(np.uint64).max() <= _MOST_TOKENS
+    else:
+        # Of NaN both are NaN, which compares as false.
+        possible = flat.min() >= 0 and flat.max() <= _MOST_TOKENS
+    if not possible:
         odd = flat[~((flat >= 0) & (flat <= _MOST_TOKENS))][0]
         raise NotALoadError(IMPOSSIBLE, f"{odd} cannot be a number of tokens")
     if flat.dtype.kind == "f":

@@ -30,7 +30,7 @@ _MAGICS = (
 )
 
 
-def other_format(path: Path, raw: bytes, limit: int) -> tuple[object, frozenset[str]]:
+def other_format(path: Path | str, raw: bytes, limit: int) -> tuple[object, frozenset[str]]:
     """Value and kinds of numbers of a file that starts like no zip archive.
 
     Raises ReadError unless it has the format that torch had before version 1.6, and torch reads it.
@@ -50,7 +50,7 @@ def other_format(path: Path, raw: bytes, limit: int) -> tuple[object, frozenset[
     raise ReadError(f"it was not written by torch.save; it starts with {ascii(text[:40])[1:]}")
 
 
-def by_torch(path: Path, reason: str, limit: int) -> tuple[object, frozenset[str]]:
+def by_torch(path: Path | str, reason: str, limit: int) -> tuple[object, frozenset[str]]:
     """Value and kinds of numbers of the file at `path`, read by torch in its safe mode.
 
     Raises ReadError that starts with `reason` where torch is missing, too old or refuses it.

@@ -49,12 +49,12 @@ class TensorFile:
         )
 
 
-def load(path: Path, limit_bytes: int = LIMIT_BYTES) -> object:
+def load(path: Path | str, limit_bytes: int = LIMIT_BYTES) -> object:
     """The value in the file at `path`, as `read` gives it, without the kinds of its numbers."""
     return read(path, limit_bytes).value
 
 
-def read(path: Path, limit_bytes: int = LIMIT_BYTES) -> TensorFile:
+def read(path: Path | str, limit_bytes: int = LIMIT_BYTES) -> TensorFile:
     """The value in the file at `path`, which the first bytes tell from an `.npy` file.
 
     Raises ReadError, in one sentence that names the file, when it is missing, damaged or larger
@@ -77,7 +77,7 @@ def read(path: Path, limit_bytes: int = LIMIT_BYTES) -> TensorFile:
         raise ReadError(f"{path} cannot be read: there is no memory for it") from error
 
 
-def _bytes(path: Path, limit: int) -> bytes:
+def _bytes(path: Path | str, limit: int) -> bytes:
     try:
         # What is no file must not make us wait for its other end.
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
