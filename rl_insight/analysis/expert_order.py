@@ -15,7 +15,7 @@ from rl_insight.analysis.expert_passes import (
     Order,
     begun_orders,
     forward_only,
-    mostly_runs_of,
+    mostly_one_layer_each,
     whole_orders,
 )
 from rl_insight.analysis.load_rows import UNKNOWN
@@ -30,6 +30,7 @@ MOST_PER_LAYER = 6
 _DEFAULT = 3
 # Fewer different group lists in a row than this do not tell how often each is used.
 _FEWEST_RUNS = 3
+_FEWEST_RUNS_WITH_GAPS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,12 @@ def _search(found: Calls, expected: Expected) -> Finding:
     return Finding()
 
 
-def _thin(found: Calls, runs: int) -> bool:
-    """Whether there are fewer different group lists in a row, and stack.json does not help."""
-    return found.runs < runs and not (found.phase != UNKNOWN).any()
+def _thin(found: Calls, fewest: int) -> bool:
+    """Whether fewer group lists differ from the one before than are needed to be sure; more are
+    where calls are missing. What stack.json says is enough."""
+    if found.span > len(found.at):
+        fewest = max(fewest, _FEWEST_RUNS_WITH_GAPS)
+    return found.runs < fewest and not (found.phase != UNKNOWN).any()
 
 
 def _at(found: Calls, per_layer: int, expected: Expected, sought: bool = False) -> Finding:
@@ -119,16 +123,21 @@ def _from_first(found: Calls, per_layer: int, expected: Expected, sought: bool) 
     if expected is None or sought:
         # One layer in training looks like three or four with fewer calls in a forward pass.
         whole = [order for order in whole if order.layers > 1]
-    begun = [] if whole else begun_orders(found, per_layer)
+    # What repeats by chance early in a recording that was cut looks like a complete micro-batch.
+    begun = [] if len(whole) > 1 else begun_orders(found, per_layer)
     forward = []
     if forward_only(found, per_layer) and (
         (expected == "forward" and (per_layer > 1 or not sought))
-        or mostly_runs_of(found, per_layer)
+        or mostly_one_layer_each(found, per_layer)
     ):
         layers = -(-found.span // per_layer)
         forward = [Order(layers, per_layer, trains=False)]
 
-    by_extent: dict[Extent, list[Order]] = {"whole": whole, "begun": begun, "forward": forward}
+    by_extent: dict[Extent, list[Order]] = {
+        "whole": whole and whole + begun,
+        "begun": begun,
+        "forward": forward,
+    }
     preferred: dict[Expected, tuple[Extent, ...]] = {
         "training": ("whole", "begun", "forward"),
         "forward": ("forward", "whole", "begun"),

@@ -163,7 +163,8 @@ def begun_orders(found: Calls, per_layer: int) -> list[Order]:
     return [
         order
         for order in candidates[:_MOST_CHECKS]
-        if found.explained_by(order) and mostly_runs_of(found, per_layer, order.layers * per_layer)
+        if found.explained_by(order)
+        and mostly_one_layer_each(found, per_layer, order.layers * per_layer)
     ]
 
 
@@ -181,15 +182,15 @@ def forward_only(found: Calls, per_layer: int) -> bool:
     return bool((found.vector[1:] == found.vector[:-1])[same_slot].all())
 
 
-def mostly_runs_of(found: Calls, per_layer: int, end: int | None = None) -> bool:
-    """Whether most group lists that differ from their neighbours stand `per_layer` times, up to the
-    call `end`: the way back, where it is in the recording, has longer runs."""
-    first = np.flatnonzero(np.diff(found.run, prepend=-1))
-    begin = found.at[first]
-    length = np.diff(begin, append=found.span)
-    if end is not None:
-        length = np.minimum(length, end - begin)[begin < end]
-    return bool(3 * (length == per_layer).sum() > 2 * len(length))
+def mostly_one_layer_each(found: Calls, per_layer: int, end: int | None = None) -> bool:
+    """Whether most group lists that differ from their neighbours are those of one layer's forward
+    calls, up to the call `end`: the way back, where it is in the recording, has longer runs."""
+    kept = slice(None) if end is None else slice(int(np.searchsorted(found.at, end)))
+    at, run = found.at[kept], found.run[kept]
+    starts = np.diff(run, prepend=-1) != 0
+    ends = np.diff(run, append=-1) != 0
+    short = at[starts] // per_layer == at[ends] // per_layer
+    return bool(3 * short.sum() > 2 * len(short))
 
 
 def _turning(found: Calls, per_layer: int, recompute: bool) -> Iterator[Order]:

@@ -222,6 +222,8 @@ def _note(
     elif finding.thin:
         doubt = f"{order.layers} layers, {order.per_layer} grouped matmuls each, are taken, "
         doubt += "but too few loads differ to be sure"
+    elif finding.extent == "begun":
+        doubt = f"{order.layers} layers are taken, though not one micro-batch is complete"
     if doubt:
         notes.add("structure_ambiguous", "info", example=f"{whose}: {doubt}")
     wrong = found.contradictions(order)

@@ -47,7 +47,9 @@ def balance(
     overall, ranks = _over_ranks(rows, counts, structure, ids, chosen, passes)
     _note_copies(rows, notes)
 
-    direct = np.sort(np.concatenate([chosen, alone]))
+    direct = np.concatenate([chosen, alone])
+    place = (rows.op, structure.layer, structure.micro_batch, rows.source.code, rows.rank)
+    direct = direct[np.lexsort([key[direct] for key in (*place, rows.role.code)])]
     whole = Vectors(counts.values, counts.start[direct], counts.length[direct])
     return pa.concat_tables(
         [

@@ -118,7 +118,7 @@ def test_a_dump_cut_on_the_first_way_back_is_read_and_doubted() -> None:
     cut = ops[: 18 + 6 + 6 + 2]
     found, notes = run(table(cached(cut)))
     assert found == truth(cut)
-    assert "micro_batch_cut" in notes
+    assert {"micro_batch_cut", "structure_ambiguous"} <= {problem.code for problem in notes}
 
 
 def test_fused_gate_up_with_the_default_of_three_is_shown_by_call_and_told() -> None:
@@ -343,7 +343,7 @@ def test_what_is_certain_is_true_of_what_is_left(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    layers=st.integers(2, 6),
+    layers=st.integers(3, 6),
     micro_batches=st.integers(1, 4),
     per_layer=st.integers(1, 6),
     recompute=st.booleans(),
@@ -359,9 +359,9 @@ def test_loads_that_differ_leave_no_doubt(
     lost: set[int],
 ) -> None:
     ops = expert_ops.training(numbered(layers, micro_batches), per_layer, recompute)
-    if per_layer > 1:
-        # A call or two per layer may be missing, the very last one not: it tells where the end is.
-        ops = [op for op in ops if op.at not in lost or op.at + per_layer >= len(ops)]
+    # The last call tells where the end is, and of each layer's calls some are there.
+    missing = {at for at in lost if at % per_layer == 1 and at < len(ops) - 1}
+    ops = [op for op in ops if op.at not in missing]
     found, notes = run(table(cached(ops)), "auto" if auto else per_layer)
     assert found == truth(ops)
     assert not DOUBTS & {problem.code for problem in notes}
