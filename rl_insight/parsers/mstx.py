@@ -53,37 +53,63 @@ class MstxParser:
         )
         problems = Problems()
         told = mstx_metadata.read(source.root, source.files, problems)
-        if databases:
-            try:
-                return _from_database(source, databases[0], told, wanted, problems, bool(traces))
-            except ReadError as error:
-                if not traces:
-                    raise
-                problems.add("database_unreadable", "warning", example=str(error))
-        return _from_text(source, traces[0], told, wanted, problems)
+        if not databases:
+            return _from_text(source, traces[0], told, wanted, problems)
+        if not traces:
+            return _from_database(source, databases[0], told, wanted, problems)
+        return _from_either(source, databases[0], traces[0], told, wanted, problems)
 
 
 PARSER = MstxParser()
 
 
-def _from_database(
-    source: Source, path: str, told: Told, wanted: Wanted, problems: Problems, has_text: bool
+def _from_either(
+    source: Source, database: str, trace: str, told: Told, wanted: Wanted, problems: Problems
 ) -> Parsed:
-    """The rows of a database. Where the text is there too, raises ReadError unless it is whole."""
+    """The rows of the database where that is whole, else of the text, else what is left."""
+    first: Parsed | None = None
+    try:
+        first = _from_database(source, database, told, wanted, _copied(problems))
+        why = first.detail or ""
+    except ReadError as error:
+        why = str(error)
+    if first is not None and first.status == "ok":
+        return first
+    try:
+        second = _from_text(source, trace, told, wanted, _copied(problems))
+        of_text = second.detail or ""
+    except ReadError as error:
+        if first is None:
+            raise ReadError(f"{why}; {error}") from error
+        second, of_text = Parsed("failed"), str(error)
+    if first is not None and (
+        second.status == "failed" or (first.status == "salvaged" and second.status == "empty")
+    ):
+        first.problems.add("text_unreadable", "warning", example=of_text)
+        return first
+    second.problems.add("database_unreadable", "warning", example=why)
+    return second
+
+
+def _copied(problems: Problems) -> Problems:
+    copy = Problems()
+    copy.extend(problems)
+    return copy
+
+
+def _from_database(
+    source: Source, path: str, told: Told, wanted: Wanted, problems: Problems
+) -> Parsed:
     from rl_insight.parsers import mstx_database  # a job reads one of the two forms
 
     read = mstx_database.read(source.root / path, told, wanted.path_role)
     capture = read.capture
     damage = None if read.damage is None else f"the database is damaged ({read.damage})"
-    if damage is not None and has_text:
-        raise ReadError(damage)
     tables = build(capture, told, wanted)
     if not tables["spans"].num_rows:
         if damage is not None:
             raise ReadError(f"{damage}; nothing could be read of it")
         why = "the database holds no timed events"
-        if has_text:
-            raise ReadError(why)
         problems.extend(capture.problems)
         return Parsed("empty", why, capture.events, problems, tables)
     problems.extend(capture.problems)

@@ -139,6 +139,9 @@ class MstxCapture:
         """The device of that number; beyond `most_devices` the unknown one."""
         if number not in self.devices and len(self.devices) >= self.most_devices:
             number = None
+            if "devices_joined" not in self.problems:
+                example = f"more than {self.most_devices} devices: the further ones count as one"
+                self.problems.add("devices_joined", "warning", example=example)
         if number not in self.devices:
             self.devices[number] = AscendDevice(self.names)
         return self.devices[number]

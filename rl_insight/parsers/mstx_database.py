@@ -101,7 +101,7 @@ class _Reading:
 
     def _ranges(self) -> None:
         asked, table = self._asked, "MSTX_EVENTS"
-        if not asked.has(table, "startNs", "endNs", "message"):
+        if not asked.needs(table, "startNs", "endNs", "message"):
             return
         messages, domains = asked.texts(table, "message"), asked.texts(table, "domainId")
         columns = [asked.optional(table, name) for name in ("message", "domainId", "globalTid")]
@@ -109,20 +109,31 @@ class _Reading:
         if asked.has(table, "eventType"):
             query += f" WHERE eventType IN ({', '.join(map(str, _STAGE_TYPES))})"
 
+        problems = self._capture.problems
+
         def take(rows: Rows, starts: IntArray, durations: IntArray) -> None:
+            of_libraries = unnamed = 0
             for row, start, duration in zip(rows, starts.tolist(), durations.tolist(), strict=True):
                 name, domain = messages.get(row[2]), domains.get(row[3], "default")
-                if name is not None and not is_library_domain(domain):
+                if is_library_domain(domain):
+                    of_libraries += 1
+                elif name is None:
+                    unnamed += 1
+                else:
                     self._capture.annotations.add(
                         start, start + duration, name, _tid(row[4]), domain or "default"
                     )
+            problems.add("library_ranges", "info", of_libraries, example="ranges of collectives")
+            problems.add(
+                "unnamed_range", "warning", unnamed, example="its message is not in STRING_IDS"
+            )
 
         self._load(table, query, take)
 
     def _host_ranges(self) -> None:
         """Stages and batches among the operations of PyTorch: `record_function` is one of them."""
         asked, table = self._asked, "PYTORCH_API"
-        if not asked.has(table, "startNs", "endNs", "name"):
+        if not asked.needs(table, "startNs", "endNs", "name"):
             return
         names = {
             number: text

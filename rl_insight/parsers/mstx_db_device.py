@@ -38,7 +38,7 @@ def read(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
     `load` asks a table a question, whose first columns are start and end in ns, the device and a
     number of a name, and sends the rows that have a possible time to where they belong.
     """
-    if database.has("TASK", "startNs", "endNs"):
+    if database.needs("TASK", "startNs", "endNs"):
         if database.has("COMPUTE_TASK_INFO", "globalTaskId") and database.has(
             "TASK", "globalTaskId"
         ):
@@ -46,9 +46,9 @@ def read(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
             _copies(database, capture, load)
         else:
             _by_type(database, capture, load)
-    if database.has("COMMUNICATION_OP", "startNs", "endNs"):
+    if database.needs("COMMUNICATION_OP", "startNs", "endNs"):
         _communication(database, capture, load)
-    if database.has("OVERLAP_ANALYSIS", "startNs", "endNs", "type"):
+    if database.needs("OVERLAP_ANALYSIS", "startNs", "endNs", "type"):
         _analysis(database, capture, load)
     nameless = capture.devices.get(None)
     numbered = [number for number in capture.devices if number is not None]
@@ -62,11 +62,23 @@ def _computing(database: AscendDatabase, capture: MstxCapture, load: Load) -> No
         number: LEFT_OUT if is_driver(text) else names.code(COMPUTING, text)
         for number, text in database.texts("COMPUTE_TASK_INFO", "name").items()
     }
+    # Each task once, whatever stands in the tables: numbers that repeat in both would multiply.
+    name = database.optional("COMPUTE_TASK_INFO", "name")
     query = (
-        f"{_select(database, 'TASK')}, {database.optional('COMPUTE_TASK_INFO', 'name')} "
-        "FROM COMPUTE_TASK_INFO JOIN TASK ON TASK.globalTaskId = COMPUTE_TASK_INFO.globalTaskId"
+        f"{_select(database, 'TASK')}, info.name FROM TASK JOIN (SELECT globalTaskId AS task, "
+        f"min({name}) AS name FROM COMPUTE_TASK_INFO GROUP BY globalTaskId) AS info "
+        "ON info.task = TASK.globalTaskId"
     )
-    load("TASK", query, _tasks(capture, codes, names.code(COMPUTING, _UNNAMED)))
+    unnamed = names.code(COMPUTING, _UNNAMED)
+    take = _tasks(capture, codes, unnamed)
+
+    def take_named(rows: Rows, starts: IntArray, durations: IntArray) -> None:
+        count = sum(row[_NAME] not in codes for row in rows)
+        example = "its name is not in STRING_IDS"
+        capture.problems.add("unnamed_kernel", "warning", count, example=example)
+        take(rows, starts, durations)
+
+    load("TASK", query, take_named)
 
 
 def _copies(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
@@ -194,7 +206,11 @@ def _owners(
     capture: MstxCapture, rows: Rows
 ) -> Iterator[tuple[AscendDevice, npt.NDArray[np.bool_]]]:
     """Each device among `rows`, with which of them are its own."""
-    order: dict[object, int] = {}
-    owners = np.array([order.setdefault(row[_DEVICE], len(order)) for row in rows], dtype=np.int64)
-    for number, at in order.items():
-        yield capture.device(count_of(number)), owners == at
+    numbers = dict.fromkeys(row[_DEVICE] for row in rows)
+    device_of = {number: capture.device(count_of(number)) for number in numbers}
+    # Many numbers may be of one device: the unknown one.
+    order: dict[int, int] = {}
+    slots = {n: order.setdefault(id(device), len(order)) for n, device in device_of.items()}
+    owners = np.array([slots[row[_DEVICE]] for row in rows], dtype=np.int64)
+    for at, device in {slots[number]: device for number, device in device_of.items()}.items():
+        yield device, owners == at

@@ -35,7 +35,7 @@ class Process:
         self.name: str | None = None
         self._label: str | None = None
         self._sort_index: int | None = None
-        self._threads: dict[Scalar, str] = {}
+        self._threads: dict[str, str] = {}
         self.device = AscendDevice(names)
         """What its events are for certain."""
         self.overlap = AscendDevice(names)
@@ -59,15 +59,13 @@ class Process:
 
     def _name_thread(self, tid: Scalar, name: object) -> None:
         if isinstance(name, str) and len(self._threads) < _MOST_THREADS:
-            self._threads[tid] = name[:_LONGEST]
+            self._threads[str(tid)] = name[:_LONGEST]
 
     def group(self, tid: str) -> str | None:
         """The communication group that a thread, by the text of its number, stands for."""
-        for known, name in self._threads.items():
-            if str(known) == tid and (match := _GROUP.fullmatch(name)):
-                # Older versions count the groups, each rank for itself.
-                return None if match[1].isdigit() else match[1]
-        return None
+        match = _GROUP.fullmatch(self._threads.get(tid, ""))
+        # Older versions count the groups, each rank for itself.
+        return None if match is None or match[1].isdigit() else match[1]
 
     @property
     def device_number(self) -> int | None:

@@ -15,6 +15,7 @@ Rows = list[tuple[object, ...]]
 
 _LONGEST_TEXT = 500
 _MOST_TEXTS = 200_000
+_MOST_CHARACTERS = 32 << 20
 
 
 class AscendDatabase:
@@ -38,6 +39,15 @@ class AscendDatabase:
         known = self._columns[table]
         return bool(known) and set(columns) <= set(known)
 
+    def needs(self, table: str, *columns: str) -> bool:
+        """The same; where the table is there without one of them, that is a problem."""
+        if self.has(table) and not self.has(table, *columns):
+            missing = [name for name in columns if name not in self._columns[table]]
+            example = f"{table} has no column {missing[0]}, and is not read"
+            self._problems.add("column_missing", "warning", len(missing), example=example)
+            return False
+        return self.has(table, *columns)
+
     def chunks(self, table: str, query: str, values: Sequence[object] = ()) -> Iterator[Rows]:
         """The rows of `query`, which is about `table`, in chunks."""
         try:
@@ -50,14 +60,31 @@ class AscendDatabase:
         return next(self.chunks(table, query, values), [])
 
     def texts(self, table: str, column: str) -> dict[object, str]:
-        """The texts of STRING_IDS that a column of `table` points at, by their number."""
-        if not self.has("STRING_IDS", "id", "value") or not self.has(table, column):
+        """The texts of STRING_IDS that a column of `table` points at, by their number.
+
+        Of two texts with one number the first counts.
+        """
+        if not self.needs("STRING_IDS", "id", "value") or not self.has(table, column):
             return {}
         query = (
-            f"SELECT id, substr(value, 1, {_LONGEST_TEXT}) FROM STRING_IDS "
-            f"WHERE id IN (SELECT {column} FROM {table}) LIMIT {_MOST_TEXTS}"
+            f"SELECT CAST(id AS INTEGER), substr(CAST(value AS TEXT), 1, {_LONGEST_TEXT}) "
+            f"FROM STRING_IDS WHERE value IS NOT NULL AND id IN (SELECT {column} FROM {table})"
         )
-        return {number: str(text) for chunk in self.chunks(table, query) for number, text in chunk}
+        found: dict[object, str] = {}
+        characters = conflicts = left_out = 0
+        for chunk in self.chunks(table, query):
+            for number, text in chunk:
+                name = str(text)
+                if number in found:
+                    conflicts += found[number] != name
+                elif len(found) < _MOST_TEXTS and characters < _MOST_CHARACTERS:
+                    found[number] = name
+                    characters += len(name)
+                else:
+                    left_out += 1
+        self._problems.add("string_conflict", "warning", conflicts, example="two texts of one id")
+        self._problems.add("strings_left_out", "warning", left_out, example="more than are kept")
+        return found
 
     def enumeration(self, table: str) -> dict[object, str]:
         """The names in an ENUM table, by their number."""

@@ -121,8 +121,8 @@ class MstxText:
         timed = [event for event in told if event.ph == "X"]
         if len(timed) < len(told):
             for event in told:
-                if event.ph == "M":
-                    self._process(event.pid).describe(event)
+                if event.ph == "M" and (process := self._process(event.pid)) is not None:
+                    process.describe(event)
         kinds = kinds_of(timed, self._wanted)
         useful = [kind != IGNORED and (kind != HOST or self._with_host) for kind in kinds]
         self._waiting += compress(timed, useful)
@@ -151,12 +151,14 @@ class MstxText:
                 capture.device(default if number is None else number).absorb(part)
         return capture
 
-    def _process(self, pid: Scalar) -> Process:
+    def _process(self, pid: Scalar, events: int = 1) -> Process | None:
+        """The process with that number; None, and a problem, for one too many with `events`."""
         process = self._processes.get(pid)
         if process is None:
             if len(self._processes) >= _MOST_PROCESSES:
-                self._capture.problems.add("processes_left_out", "warning")
-                return Process(pid, self._capture.names)
+                example = f"events of more than {_MOST_PROCESSES} processes"
+                self._capture.problems.add("processes_left_out", "warning", events, example=example)
+                return None
             process = self._processes[pid] = Process(pid, self._capture.names)
         return process
 
@@ -181,9 +183,13 @@ class MstxText:
             _annotate(into, timed[index], int(starts[index]), int(durations[index]))
         pids = [event.pid for event in timed]
         numbers = {pid: number for number, pid in enumerate(dict.fromkeys(pids))}
-        owners = np.array([numbers[pid] for pid in pids], dtype=np.int16)
+        owners = np.array([numbers[pid] for pid in pids], dtype=np.int32)
+        counts = np.bincount(owners, minlength=len(numbers)).tolist()
         for pid, number in numbers.items():
-            process, own = self._process(pid), owners == number
+            process = self._process(pid, counts[number])
+            if process is None:
+                continue
+            own = owners == number
             for kind, device in (
                 (OVERLAP, process.overlap),
                 (TASK, process.device),

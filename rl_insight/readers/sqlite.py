@@ -4,6 +4,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
 
@@ -57,9 +58,22 @@ def columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
 def chunks(
     connection: sqlite3.Connection, query: str, values: Sequence[object] = ()
 ) -> Iterator[list[tuple[object, ...]]]:
-    """The rows of `query`, some ten thousand at a time, so that memory stays bounded."""
+    """The rows of `query`, some ten thousand at a time, so that memory stays bounded.
+
+    Where the database is damaged, those before the damage are given before that is raised.
+    """
     cursor = connection.execute(query, values)
-    while rows := cursor.fetchmany(_CHUNK_ROWS):
+    while True:
+        rows: list[tuple[object, ...]] = []
+        try:
+            # Unlike `fetchmany`, this keeps what it has.
+            rows.extend(islice(cursor, _CHUNK_ROWS))
+        except DAMAGE:
+            if rows:
+                yield rows
+            raise
+        if not rows:
+            return
         yield rows
 
 

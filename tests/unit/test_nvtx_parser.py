@@ -691,7 +691,7 @@ def test_a_damaged_line_costs_no_other(tmp_path: Path) -> None:
 
 
 def test_a_database_that_breaks_off_gives_the_tables_before(tmp_path: Path) -> None:
-    rows = [*WORKER, *NAMES, *(kernel(n, n + 1, 1) for n in range(20_000))]
+    rows = [*WORKER, *NAMES, *(kernel(n, n + 1, 1, pid=75_871) for n in range(20_000))]
     path = write_database(tmp_path / "a.sqlite", rows)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
@@ -700,6 +700,8 @@ def test_a_database_that_breaks_off_gives_the_tables_before(tmp_path: Path) -> N
     assert parsed.detail is not None
     assert "database disk image is malformed" in parsed.detail
     assert stages(parsed)[0]["role"] == "actor_compute_log_prob"
+    # THEN of the table that breaks off there is what stands before
+    assert 5 + 1_000 < parsed.events < 20_000
 
 
 def test_one_broken_table_of_a_folder_costs_no_other(tmp_path: Path) -> None:

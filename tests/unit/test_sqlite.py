@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rl_insight.errors import ReadError
-from rl_insight.readers.sqlite import columns, database
+from rl_insight.readers.sqlite import chunks, columns, database
 
 ENDLESS = (
     "CREATE VIEW events AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
@@ -64,6 +64,24 @@ def test_a_view_that_never_ends_is_not_asked_whatever_the_schema_says(
     with pytest.raises(ReadError), database(path) as connection:
         columns(connection, "events")
         connection.execute("SELECT x FROM events").fetchone()
+
+
+def test_the_rows_before_the_damage_are_given(tmp_path: Path) -> None:
+    # GIVEN a table of 1,000 rows, of which the file ends before the last ones
+    script = (
+        "CREATE TABLE events (x, y); WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
+        "FROM n LIMIT 1000) INSERT INTO events SELECT x, zeroblob(100) FROM n"
+    )
+    path = made(tmp_path / "a.db", script)
+    path.write_bytes(path.read_bytes()[: 10 * 4096])
+    # WHEN they are asked for
+    seen: list[object] = []
+    with pytest.raises(ReadError), database(path) as connection:
+        for chunk in chunks(connection, "SELECT x FROM events"):
+            seen += [x for (x,) in chunk]
+    # THEN those before come, in order, and then the error
+    assert 100 < len(seen) < 1_000
+    assert seen == list(range(1, len(seen) + 1))
 
 
 def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
