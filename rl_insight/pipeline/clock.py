@@ -9,7 +9,8 @@ Captures that know only the time since boot are shifted, all of one host togethe
 captures of that host tell; else so that the first stage that they share with the others begins with
 theirs; else so that they begin with the first capture. One host alone keeps its own time. Captures
 that know only a clock of their own are shifted together to begin with the first that knows the
-time. Nothing else is ever shifted.
+time. Nothing else is ever shifted. To begin is to begin with the first span where there is one: a
+capture may have waited for it, and what is shifted must not be drawn before everything else.
 """
 
 from collections import defaultdict
@@ -30,7 +31,8 @@ class Timed:
     """What decides about one capture's shift; times in ns on its own clock.
 
     `zero_ns` is the Unix time of the boot of its host, as the capture tells it, else None.
-    `stages` is when each role that it holds first begins.
+    `stages` is when each role that it holds first begins, `first_ns` when anything that is drawn
+    of it does, None where that is not known.
     """
 
     clock: str | None
@@ -38,6 +40,12 @@ class Timed:
     host: str | None = None
     zero_ns: int | None = None
     stages: Mapping[str, int] = field(default_factory=dict)
+    first_ns: int | None = None
+
+    @property
+    def begin_ns(self) -> int | None:
+        """When what is drawn of it begins, as far as that is known."""
+        return self.start_ns if self.first_ns is None else self.first_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +94,12 @@ def shifts(captures: Sequence[Timed]) -> list[Shift]:
     zeros = _settle_sessions(captures, result)
     _shift_boot(captures, result, zeros)
     known = [
-        one.start_ns + result[at].offset_ns
+        begin + result[at].offset_ns
         for at, one in enumerate(captures)
-        if one.clock == "utc" and one.start_ns
+        if one.clock == "utc" and (begin := one.begin_ns)
     ]
     relative = [at for at, one in enumerate(captures) if one.clock == "relative"]
-    own = [start for at in relative if (start := captures[at].start_ns) is not None]
+    own = [begin for at in relative if (begin := captures[at].begin_ns) is not None]
     if known and own:
         for at in relative:
             result[at] = Shift(min(known) - min(own))
@@ -192,13 +200,10 @@ def _meet(
         role = common[0]
         text = f"its clock counts from boot: its first {role} was put where that of others begins"
         return theirs[role] - own[role], ("clock_boot", "warning", text)
-    starts = [captures[at].start_ns for at, _ in reference]
-    if not any(starts):
+    begun = [begin + offset for at, offset in reference if (begin := captures[at].begin_ns)]
+    if not begun:
         return 0, _ALONE
-    first = min(
-        (captures[at].start_ns or 0) + offset for at, offset in reference if captures[at].start_ns
-    )
-    return first - _begin(captures, members), _TO_THE_FIRST
+    return min(begun) - _begin(captures, members), _TO_THE_FIRST
 
 
 def _first_stages(shifted: Sequence[tuple[int, int]], captures: Sequence[Timed]) -> dict[str, int]:
@@ -210,7 +215,7 @@ def _first_stages(shifted: Sequence[tuple[int, int]], captures: Sequence[Timed])
 
 
 def _begin(captures: Sequence[Timed], members: _Members) -> int:
-    return min((captures[at].start_ns or 0 for at in members), default=0)
+    return min((captures[at].begin_ns or 0 for at in members), default=0)
 
 
 def _median(values: Sequence[int]) -> int:

@@ -9,6 +9,7 @@ from rl_insight.data.identity import UserRules
 from rl_insight.pipeline import clock, clock_skew
 from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.discovery import Filters
+from rl_insight.pipeline.siblings import infer_from_siblings
 from rl_insight.pipeline.step_inference import infer_steps
 
 Row = dict[str, object]
@@ -49,7 +50,7 @@ def settle_lanes(
     """Complete `lanes` as parsed (rows of the `lanes` schema with only the file's own identity).
 
     A row also gets an `order`, which sorts the captures of one process by their names, and
-    `clock_doubts`, what is doubtful about its times.
+    `doubts`, what is doubtful about its times and what was inferred (code, severity, words).
     `paths` maps a `source_id` to its relative path, `stage_roles` a `lane_id` to the roles that
     the capture's own stages name, `windows` a `lane_id` to when those were, in raw times.
     """
@@ -62,6 +63,8 @@ def settle_lanes(
         )
         for row in lanes
     ]
+    # First, since captures of one host are put on one clock.
+    infer_from_siblings(complete, paths)
     _shift(complete, windows)
     infer_steps(complete)
     _count_captures(complete)
@@ -160,6 +163,7 @@ def _completed(row: Row, path: str, stages: frozenset[str], options: MergeOption
         "step_source": who.step_source,
         "identity_conflicts": list(who.conflicts),
         "order": who.order,
+        "doubts": [],
     }
 
 
@@ -170,7 +174,8 @@ def _shift(lanes: Sequence[Row], windows: Mapping[str, Sequence[Window]]) -> Non
     for row, own, shift in zip(lanes, stages, shifts, strict=True):
         row["clock_offset_ns"] = shift.offset_ns
         doubt = (shift.code, shift.severity, shift.text)
-        row["clock_doubts"] = [doubt] if shift.code is not None else []
+        if shift.code is not None:
+            row["doubts"] = [*_doubts(row), doubt]
         for name in ("capture_start_ns", "capture_end_ns"):
             at = _number(row[name])
             row[name] = None if at is None else at + shift.offset_ns
@@ -184,7 +189,7 @@ def _shift(lanes: Sequence[Row], windows: Mapping[str, Sequence[Window]]) -> Non
                 f"all stages of {host} come {abs(late) / 1e9:.3f} s "
                 f"{'after' if late > 0 else 'before'} those of {right}: their clocks may differ"
             )
-            row["clock_doubts"] = [*_doubts(row), ("clock_skew", "warning", text)]
+            row["doubts"] = [*_doubts(row), ("clock_skew", "warning", text)]
 
 
 def _stages(row: Row, windows: Sequence[Window]) -> list[Window]:
@@ -203,11 +208,12 @@ def _timed(row: Row, stages: Sequence[Window]) -> clock.Timed:
         host=_text(row["host"]),
         zero_ns=_number(row["clock_offset_ns"]) or None,
         stages=first,
+        first_ns=min((start for _, start, _ in stages), default=None),
     )
 
 
 def _doubts(row: Row) -> list[object]:
-    doubts = row["clock_doubts"]
+    doubts = row["doubts"]
     return doubts if isinstance(doubts, list) else []
 
 

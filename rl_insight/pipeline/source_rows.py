@@ -158,7 +158,7 @@ def _problems(row: Mapping[str, object], lanes: Sequence[Row], together: int) ->
             found.add(
                 "clock_unknown", "warning", example=f"its clock does not tell the date{shifted}"
             )
-        doubts = lane["clock_doubts"]
+        doubts = lane["doubts"]
         for code, severity, text in doubts if isinstance(doubts, list) else ():
             found.add(code, severity, example=text)
     if together:

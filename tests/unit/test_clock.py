@@ -66,6 +66,24 @@ def test_a_capture_without_a_start_decides_nothing_but_moves_along() -> None:
     assert offsets(["relative", "utc"], [5, None]) == [0, 0]
 
 
+def test_what_is_shifted_begins_with_the_first_span_and_not_with_a_capture_that_waited() -> None:
+    # GIVEN a dated capture that waited 5 for its stage, and one without a date that waited 2
+    captures = [
+        Timed("utc", 1_000, first_ns=1_005),
+        Timed("relative", 0, first_ns=2),
+    ]
+    # THEN 2 becomes 1,005: the first span stays the first
+    assert moved(captures) == [0, 1_003]
+
+
+def test_a_host_that_is_shifted_to_the_first_capture_begins_with_its_first_span() -> None:
+    captures = [
+        Timed("utc", EPOCH, "node-1", first_ns=EPOCH + 5),
+        Timed("boot", 100, "node-2", first_ns=130),
+    ]
+    assert moved(captures) == [0, EPOCH + 5 - 130]
+
+
 def test_a_clock_of_unknown_kind_is_left_alone() -> None:
     assert offsets([None, "other", "relative", "utc"], [1, 2, 3, 10]) == [0, 0, 7, 0]
 

@@ -156,6 +156,47 @@ def test_a_node_whose_clock_is_off_is_told(tmp_path: Path) -> None:
     assert told == [1, 3]
 
 
+def broken(root: Path, pid: int, number: int, *rows: Row) -> None:
+    """A report that breaks off after these rows, in the middle of another."""
+    path = root / "nvtx_profile" / f"worker_process_{pid}.{number}.jsonl"
+    write_lines(path, rows)
+    with path.open("a") as file:
+        file.write('{"table": "NVTX_EV')
+
+
+def test_a_report_that_lost_its_date_and_host_is_dated_by_the_others_of_its_process(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "in"
+    host = system_fact("Hostname", "node-1")
+    worker(root, 7, 1, UPTIME, "compute_log_prob", session(), host, rank=5)
+    # GIVEN a second report, 25 s later, of which only the time since boot is left
+    own = text_range(SECOND, 3 * SECOND, "update_actor", pid=7)
+    broken(root, 7, 2, details(UPTIME + 25 * SECOND), own)
+    result = merged(root, tmp_path / "out")
+    # THEN the boot of its host, which the first report tells, dates it
+    assert drawn(result) == [
+        ("actor_compute_log_prob", 5, EPOCH + SECOND),
+        ("actor_update", 5, EPOCH + 26 * SECOND),
+    ]
+    assert {row["host"] for row in result["lanes"]} == {"node-1"}
+    assert {("rank_inferred", "info"), ("host_inferred", "info"), ("clock_boot", "info")} < codes(
+        result
+    )
+
+
+def test_a_report_without_any_clock_does_not_become_the_first(tmp_path: Path) -> None:
+    root = tmp_path / "in"
+    worker(root, 7, 1, UPTIME, "compute_log_prob", session(), rank=5)
+    broken(root, 7, 2, text_range(SECOND // 2, SECOND, "update_actor", pid=7))
+    result = merged(root, tmp_path / "out")
+    assert sorted(drawn(result)) == [
+        ("actor_compute_log_prob", 5, EPOCH + SECOND),
+        ("actor_update", 5, EPOCH + SECOND),
+    ]
+    assert ("clock_unknown", "warning") in codes(result)
+
+
 def test_a_relocated_capture_tells_its_host_in_its_name(tmp_path: Path) -> None:
     # [65] the same process id on two hosts
     root = tmp_path / "in"
