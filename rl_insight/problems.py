@@ -14,6 +14,9 @@ SEVERITIES: tuple[str, ...] = get_args(Severity)
 # An example is shown to people and stored per source: a hostile name must not fill the table.
 EXAMPLE_LIMIT = 200
 
+CLOCK = "clock_"
+"""How codes begin that say when a capture was: a doubt of its own beside whatever was lost."""
+
 
 @dataclass(slots=True)
 class Problem:

@@ -14,6 +14,7 @@ from rl_insight.pipeline.load_summary import LoadSummary, load_lines, summarise_
 from rl_insight.pipeline.summary_tables import read
 from rl_insight.pipeline.terminal import duration, printable
 from rl_insight.plain_text import count
+from rl_insight.problems import CLOCK
 from rl_insight.schema import SPANS, STATUSES
 
 if TYPE_CHECKING:
@@ -170,38 +171,60 @@ def _told(trouble: Trouble) -> str:
 
 
 def _troubles(sources: pa.Table, statuses: list[str]) -> tuple[Trouble, ...]:
-    """The kinds of trouble, the worst status first, among these the most frequent first."""
+    """The kinds of trouble, the worst status first, among these the most frequent first.
+
+    A source has one of them, its gravest, and a second one where its time is in doubt too: that
+    something is drawn at a wrong time does not follow from what it lost.
+    """
     paths, details = sources["path"], sources["detail"]
     first: dict[tuple[str, str], Trouble] = {}
     counts: dict[tuple[str, str], int] = {}
-    for at, (status, problem) in enumerate(zip(statuses, _worst(sources), strict=True)):
-        if status == "ok" and problem is None:
-            continue
-        code, example = problem if problem is not None else (None, None)
-        detail = details[at].as_py() or example
+
+    def note(at: int, status: str, code: str | None, detail: str | None) -> None:
         key = (status, code or _PARTICULAR.sub("#", detail or ""))
         counts[key] = counts.get(key, 0) + 1
         if key not in first:
             first[key] = Trouble(status, code, 1, paths[at].as_py() or "", detail)
+
+    for at, (status, found) in enumerate(zip(statuses, _gravest(sources), strict=True)):
+        if status == "ok" and found.worst is None:
+            continue
+        code, example = found.worst or (None, None)
+        note(at, status, code, details[at].as_py() or example)
+        # What was left out or lost whole is drawn at no time.
+        second = status == "salvaged" or (status == "ok" and found.clock != found.worst)
+        if second and found.clock is not None:
+            note(at, "ok", *found.clock)
     order = ("failed", "empty", "salvaged", "ok", "skipped")
     ranked = sorted(first, key=lambda key: (order.index(key[0]), -counts[key]))
     return tuple(replace(first[key], sources=counts[key]) for key in ranked)
 
 
-def _worst(sources: pa.Table) -> list[tuple[str, str | None] | None]:
-    """Code and example of the gravest problem of each source; None for mere information."""
-    result: list[tuple[str, str | None] | None] = [None] * sources.num_rows
-    gravity = {"warning": 1, "error": 2}
-    worst = [0] * sources.num_rows
+@dataclass(slots=True)
+class _Gravest:
+    """Code and example of the gravest problem of a source, and of the gravest about its time."""
+
+    worst: tuple[str, str | None] | None = None
+    clock: tuple[str, str | None] | None = None
+
+
+def _gravest(sources: pa.Table) -> list[_Gravest]:
+    """The gravest problems of each source; mere information is none."""
+    result = [_Gravest() for _ in range(sources.num_rows)]
     problems = sources["problems"].combine_chunks()
     flat = problems.flatten()
     severities = flat.field("severity").to_pylist()
     codes, examples = flat.field("code"), flat.field("example")
     parents = pc.list_parent_indices(problems).to_pylist()
-    for at, (source, severity) in enumerate(zip(parents, severities, strict=True)):
-        if gravity.get(severity, 0) > worst[source]:
-            worst[source] = gravity[severity]
-            result[source] = (codes[at].as_py(), examples[at].as_py())
+    for grave in ("error", "warning"):
+        for at, (source, severity) in enumerate(zip(parents, severities, strict=True)):
+            if severity != grave:
+                continue
+            problem = (codes[at].as_py() or "", examples[at].as_py())
+            found = result[source]
+            found.worst = found.worst or problem
+            if problem[0].startswith(CLOCK):
+                found.clock = found.clock or problem
     return result
 
 

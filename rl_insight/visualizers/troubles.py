@@ -8,6 +8,7 @@ from itertools import groupby, islice
 import numpy as np
 
 from rl_insight.plain_text import count
+from rl_insight.problems import CLOCK
 from rl_insight.visualizers.columns import Columns
 from rl_insight.visualizers.labels import SENTENCE_LIMIT, plain
 
@@ -64,8 +65,10 @@ def listed(sources: Columns, ours: Callable[[str | None], bool]) -> list[Trouble
         if status == "ok" and (doubts := _doubts(problems)):
             found.append(Trouble(path or "unknown file", "doubtful", doubts))
         elif status in TROUBLED:
-            reason = detail or "No reason was recorded."
-            found.append(Trouble(path or "unknown file", status, reason))
+            # Of what was drawn a part was lost, and beside that its time may be doubtful.
+            clock = _doubts(problems, CLOCK) if status == "salvaged" else ""
+            reasons = [detail or "No reason was recorded.", clock]
+            found.append(Trouble(path or "unknown file", status, "; ".join(filter(None, reasons))))
     return sorted(found, key=lambda trouble: (TROUBLED.index(trouble.status), trouble.path))
 
 
@@ -102,13 +105,17 @@ def summarised(
     return TroubleList(f"{', '.join(kinds)} (of {sources:,})", shown, more, calm)
 
 
-def _doubts(problems: Sequence[Mapping[str, object]]) -> str:
-    """What is doubtful about a source, gravest first; empty for mere information."""
+def _doubts(problems: Sequence[Mapping[str, object]], code: str = "") -> str:
+    """What is doubtful about a source, gravest first; empty for mere information.
+
+    With `code` only problems whose own begins so.
+    """
     doubts = []
     for severity in ("error", "warning"):
         for problem in problems:
-            if problem["severity"] == severity:
-                kind = str(problem["code"] or "unknown trouble").replace("_", " ")
+            own = str(problem["code"] or "unknown trouble")
+            if problem["severity"] == severity and own.startswith(code):
+                kind = own.replace("_", " ")
                 example = problem["example"]
                 doubts.append(f"{kind}: {example}" if example else kind)
     return "; ".join(doubts)

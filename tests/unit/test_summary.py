@@ -84,6 +84,29 @@ def test_sources_are_counted_by_status_and_troubles_by_kind(mixed):
     )
 
 
+def test_a_doubtful_time_is_told_beside_what_was_lost(tmp_path):
+    cut = {"code": "truncated", "severity": "warning", "count": 1, "offset": 9, "example": None}
+    clock = {"code": "clock_unknown", "severity": "warning", "example": "no date"}
+    skew = {"code": "clock_skew", "severity": "warning", "example": "3 s late"}
+    write(
+        tmp_path,
+        [
+            source("a", "salvaged", "breaks off", [cut, clock]),
+            source("b", "salvaged", "breaks off", [cut]),
+            source("c", "ok", None, [clock]),
+            source("d", "ok", None, [{**cut, "code": "no_time"}, skew]),
+            source("e", "skipped", "not wanted", [clock]),
+        ],
+        [span("update", 0)],
+    )
+    assert lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))[2:6] == [
+        "  salvaged: 2 inputs, such as a: breaks off",
+        "  read with doubts: 2 inputs, such as a: clock unknown (no date)",
+        "  read with doubts: d: no time",
+        "  read with doubts: d: clock skew (3 s late)",
+    ]
+
+
 def test_without_a_choice_of_parsers_all_sources_count(mixed):
     assert summarise(mixed).sources["failed"] == 4
 
