@@ -21,13 +21,15 @@ _RELATIVE = "no clock in this capture: drawn from the origin, not aligned with o
 class Settled:
     """Starts on one axis.
 
-    `start_ns` counts from `origin_ns`, the Unix time of the first span, which is None when no
-    span has a wall clock. `note` says per span what is doubtful about its time, or None.
+    `start_ns` counts from `origin_ns`, the Unix time of the first span of which that is known, and
+    None when it is known of none. `note` says per span what is doubtful about its time, or None;
+    `undated` holds where the time on the axis is not the time at which it was.
     """
 
     origin_ns: int | None
     start_ns: np.ndarray
     note: list[str | None]
+    undated: np.ndarray
 
 
 def settle(
@@ -38,21 +40,28 @@ def settle(
     """Put spans on one axis; all arguments are one entry per span, `start_ns` as in the table.
 
     Starts that are no Unix time begin at the origin: together for boot clocks, whose hosts the
-    merge has aligned with each other, and per source otherwise.
+    merge has aligned with each other, and per source otherwise. Starts of captures that do not
+    tell the date may look like Unix time, since the merge has moved them to where others begin;
+    they never begin before what is dated.
     """
     plausible = start_ns >= FIRST_PLAUSIBLE_NS
-    origin = int(start_ns[plausible].min()) if plausible.any() else None
+    moved = plausible & np.array([kind == "relative" for kind in clock], dtype=bool)
+    undated = moved | ~plausible
+    origin = None if undated.all() else int(start_ns[~undated].min())
     relative = np.where(plausible, start_ns - (origin or 0), start_ns)
     groups: dict[tuple[str, str | None], list[int]] = {}
     note: list[str | None] = [_ALIGNED if kind == "boot" else None for kind in clock]
-    for position in np.flatnonzero(~plausible).tolist():
+    for position in np.flatnonzero(undated).tolist():
         boot = clock[position] == "boot"
         key = ("boot", None) if boot else ("source", source[position])
+        if moved[position]:
+            key = ("moved", None)
         groups.setdefault(key, []).append(position)
         note[position] = _BOOT if boot else _RELATIVE
-    for positions in groups.values():
-        relative[positions] -= relative[positions].min()
+    for (kind, _), positions in groups.items():
+        first = relative[positions].min()
+        relative[positions] -= min(0, first) if kind == "moved" and origin is not None else first
     # One clock for everything is aligned with all there is.
     if origin is None and len(groups) == 1:
         note = [None] * len(note)
-    return Settled(origin, relative, note)
+    return Settled(origin, relative, note, undated)

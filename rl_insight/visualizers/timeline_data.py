@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_insight import schema
-from rl_insight.visualizers import timeline_clock, troubles
+from rl_insight.visualizers import timeline_clock, timeline_remarks, troubles
 from rl_insight.visualizers.columns import Columns, read
 from rl_insight.visualizers.timeline_model import Breakdown, Lane, Spans, Timeline
 from rl_insight.visualizers.troubles import HEATMAP_PARSERS
@@ -58,6 +58,8 @@ def load(folder: Path) -> Timeline:
         capture=[capture_of.get(lane_id) for lane_id in lane_ids],
         mini_batch=spans.optional("mini_batch"),
         micro_batch=spans.optional("micro_batch"),
+        undated=settled.undated,
+        remarks=timeline_remarks.of_spans(spans.strings("source_id"), settled.note, sources),
     )
     return Timeline(
         origin_ns=settled.origin_ns,
@@ -106,7 +108,7 @@ def _lanes(
     index: dict[_Key, int] = {}
     hosts: list[dict[str, None]] = []
     paths: list[dict[str, None]] = []
-    note_of: list[str | None] = []
+    notes_of: list[dict[str | None, None]] = []
     global_ranks: list[set[int]] = []
     position = np.empty(len(spans), dtype=np.int64)
     columns = zip(
@@ -125,13 +127,13 @@ def _lanes(
         if lane == len(hosts):
             hosts.append({})
             paths.append({})
-            note_of.append(None)
+            notes_of.append({})
             global_ranks.append(set())
         position[row] = lane
         if host is not None:
             hosts[lane][host] = None
         paths[lane][path_of.get(source) or source or "unknown file"] = None
-        note_of[lane] = note_of[lane] or note
+        notes_of[lane][note] = None
         if (global_rank := global_rank_of.get(lane_id)) is not None:
             global_ranks[lane].add(global_rank)
     return position, [
@@ -142,7 +144,8 @@ def _lanes(
             hosts=tuple(hosts[lane]),
             sources=tuple(paths[lane]),
             process=process_of.get(lane_id) or None,
-            clock_note=note_of[lane],
+            clock_note=next(filter(None, notes_of[lane]), None),
+            clock_is_mixed=len(notes_of[lane]) > 1,
             global_rank=next(iter(global_ranks[lane])) if len(global_ranks[lane]) == 1 else None,
         )
         for (role, replica, rank, lane_id), lane in index.items()

@@ -21,7 +21,8 @@ _MOST_UNITS = 4.0
 class Row:
     """One lane's row; `height` is in units of a plain row, more where bars are stacked.
 
-    `global_rank` is None where it is unknown or no other than `rank`.
+    `global_rank` is None where it is unknown or no other than `rank`. `clock` is what is doubtful
+    about the times of all or some of its captures.
     """
 
     label: str
@@ -29,6 +30,7 @@ class Row:
     rank: str
     global_rank: str | None
     notes: tuple[str, ...]
+    clock: str | None
     files: tuple[str, ...]
     height: float
 
@@ -115,6 +117,7 @@ def _rows(lanes: list[Lane], tracks: list[int]) -> tuple[Row, ...]:
                 str(lane.global_rank) if lane.global_rank not in (None, lane.rank_id) else None
             ),
             notes=tuple(timeline_words.row_notes(lane)),
+            clock=timeline_words.clock_words(lane),
             files=tuple(plain(path, 160) for path in lane.sources[:3]),
             height=min(1 + 0.7 * (count - 1), _MOST_UNITS),
         )

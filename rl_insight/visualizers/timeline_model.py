@@ -16,7 +16,8 @@ class Lane:
 
     Where the rank is unknown there is one per recorded lane, since two of those may be two ranks;
     `process` then tells lanes of one file apart. `sources` are paths relative to the input.
-    `clock_note` says what is doubtful about the times. `global_rank` is the trainer's number for
+    `clock_note` says what is doubtful about the times, of some of its captures only where
+    `clock_is_mixed`. `global_rank` is the trainer's number for
     a rank that its rollout engine numbers otherwise, None where captures do not agree about it.
     """
 
@@ -27,6 +28,7 @@ class Lane:
     sources: tuple[str, ...] = ()
     process: str | None = None
     clock_note: str | None = None
+    clock_is_mixed: bool = False
     global_rank: int | None = None
 
 
@@ -50,7 +52,8 @@ class Spans:
     name of the stage that the span lies in (its own, for a stage). `root` is the position of that
     stage's span; a range that lies in none is its own root. `depth` is 0 for roots. `start_ns`
     counts from the origin. `step_inferred` holds where the step follows from that of others.
-    `capture` is the order of the capture among those of its role and rank.
+    `capture` is the order of the capture among those of its role and rank. `undated` holds where
+    nobody knows when it was, and `remarks` are sentences about a span and not its whole lane.
     """
 
     lane: np.ndarray
@@ -66,6 +69,8 @@ class Spans:
     capture: list[int | None]
     mini_batch: list[int | None]
     micro_batch: list[int | None]
+    undated: np.ndarray
+    remarks: list[tuple[str, ...]]
 
     def __len__(self) -> int:
         return len(self.lane)
@@ -75,7 +80,7 @@ class Spans:
 class Timeline:
     """Everything that a timeline shows.
 
-    `origin_ns` is the Unix time of the first span, None when no span has a wall clock.
+    `origin_ns` is the Unix time of the first dated span, None when no span has a wall clock.
     `breakdown` is keyed by the position of the span. `sources` counts all inputs, `troubles`
     lists those that are not simply there, worst first.
     """

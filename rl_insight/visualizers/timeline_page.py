@@ -4,12 +4,14 @@ The page's data are what `timeline_layout` arranged, as JSON; its scripts in `as
 to draw of them for the window on screen, and Plotly draws it.
 """
 
+from collections.abc import Sequence
+
 from markupsafe import Markup  # part of Jinja
 from plotly.offline import get_plotlyjs
 
 from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words
 from rl_insight.visualizers.html_page import Json, asset, embedded, rendered
-from rl_insight.visualizers.labels import plain
+from rl_insight.visualizers.labels import SENTENCE_LIMIT, plain
 from rl_insight.visualizers.timeline_layout import Layout, Sorting
 from rl_insight.visualizers.timeline_model import Breakdown, Timeline
 
@@ -50,7 +52,7 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
     unit = timeline_axis.unit(timeline.extent_ns)
     return {
         "title": f"{heading.title} (origin {heading.origin})",
-        "facts": " · ".join([*heading.facts, *filter(None, [heading.not_read])]),
+        "facts": " · ".join([*heading.facts, *filter(None, [heading.lost])]),
         "unit": {"symbol": unit.symbol, "ns": unit.ns},
         "extent": timeline.extent_ns,
         "origin": None if timeline.origin_ns is None else str(timeline.origin_ns),
@@ -61,6 +63,7 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
                 "rank": row.rank,
                 "global_rank": row.global_rank,
                 "notes": row.notes,
+                "clock": row.clock,
                 "files": row.files,
                 "height": row.height,
             }
@@ -87,6 +90,8 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
             "micro_batch": [spans.micro_batch[position] for position in order],
             "inferred": [place for place, at in enumerate(order) if spans.step_inferred[at]],
             "truncated": [place for place, at in enumerate(order) if spans.truncated[at]],
+            "undated": [place for place, at in enumerate(order) if spans.undated[at]],
+            "remarks": _remarks(timeline, order),
         },
         "breakdown": {
             str(place): _parts(timeline.breakdown[at])
@@ -94,6 +99,17 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
             if at in timeline.breakdown
         },
     }
+
+
+def _remarks(timeline: Timeline, order: Sequence[int]) -> Json:
+    """Each text once, and for every span of which there is any to show, the numbers of its own."""
+    numbers: dict[str, int] = {}
+    own = {
+        str(place): [numbers.setdefault(text, len(numbers)) for text in told]
+        for place, at in enumerate(order)
+        if (told := timeline.spans.remarks[at])
+    }
+    return {"texts": [plain(text, SENTENCE_LIMIT) for text in numbers], "own": own}
 
 
 def _sorting(sorting: Sorting) -> Json:

@@ -93,7 +93,7 @@ def _title(paper: Paper, width: int, heading: timeline_words.Heading, facts: Seq
     title = f"{heading.title} (Relative Time, Origin = {heading.origin})"
     points = min(_TITLE_POINTS, _TITLE_POINTS * room / width_of(title, _TITLE_POINTS, bold=True))
     paper.text(EDGE * paper.scale, (EDGE + TITLE / 2) * paper.scale, title, points, bold=True)
-    alarm = heading.not_read or ""
+    alarm = heading.lost or ""
     words = " · ".join(facts) + ("  ·  " if alarm else "")
     width_of_words = width_of(words, _TEXT_POINTS)
     points = min(

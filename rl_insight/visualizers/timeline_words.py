@@ -9,20 +9,22 @@ from pathlib import PurePosixPath
 from rl_insight.plain_text import count
 from rl_insight.visualizers.labels import LABEL_LIMIT, plain, shorten, utc
 from rl_insight.visualizers.timeline_model import Lane, Timeline
-from rl_insight.visualizers.troubles import TroubleList, summarised
+from rl_insight.visualizers.troubles import TroubleList, losses, summarised
 
 TITLE = "RL Timeline"
 _FILE_LIMIT = 28
+_NOUN = "file"
+_EMPTY = "without timed events"
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The lines above the picture; `facts` are joined by a dot, `not_read` is None when all was."""
+    """The lines above the picture; `facts` are joined by a dot, `lost` is None if nothing was."""
 
     title: str
     origin: str
     facts: tuple[str, ...]
-    not_read: str | None
+    lost: str | None
 
 
 def role_name(lane: Lane) -> str:
@@ -47,12 +49,18 @@ def row_notes(lane: Lane) -> list[str]:
     notes = []
     if lane.rank_id is None:
         notes.append("The rank is unknown: neither the file nor its name tells it.")
-    if lane.clock_note:
-        notes.append(f"{lane.clock_note[0].upper()}{lane.clock_note[1:]}.")
     if len(lane.hosts) > 1:
         names = ", ".join(plain(host, 40) for host in lane.hosts[:4])
         notes.append(f"Seen on {count(len(lane.hosts), 'host')}: {names}.")
     return notes
+
+
+def clock_words(lane: Lane) -> str | None:
+    """A sentence about a lane's clock, where there is anything to doubt about it."""
+    note = lane.clock_note
+    if not note:
+        return None
+    return f"{note[0].upper()}{note[1:]}{' (some of its captures)' if lane.clock_is_mixed else ''}."
 
 
 def heading(timeline: Timeline) -> Heading:
@@ -66,18 +74,18 @@ def heading(timeline: Timeline) -> Heading:
     if any(lane.replica is not None for lane in timeline.lanes):
         # Beside a trainer's rank of the same number it reads as if one device had run both.
         facts.append("rollout ranks are counted inside their replica")
-    failed = timeline.troubled("failed")
+    lost = losses(timeline.troubles, _NOUN, _EMPTY)
     return Heading(
         title=TITLE,
         origin=_origin_words(timeline),
         facts=tuple(facts),
-        not_read=f"{count(failed, 'file')} not read" if failed else None,
+        lost=", ".join(lost) or None,
     )
 
 
 def troubles(timeline: Timeline) -> TroubleList | None:
     """The list of sources that gave less than they should, or None when all were well."""
-    return summarised(timeline.troubles, timeline.sources, "file", "without timed events")
+    return summarised(timeline.troubles, timeline.sources, _NOUN, _EMPTY)
 
 
 def nothing_to_draw(timeline: Timeline) -> str:

@@ -82,16 +82,9 @@ def summarised(
     if not troubles:
         return None
     numbers = Counter(trouble.status for trouble in troubles)
-    kinds = [
-        f"{count(numbers[status], noun)} {words}"
-        for status, words in (
-            ("failed", "not read"),
-            ("salvaged", "read in part"),
-            ("empty", empty),
-            ("doubtful", "read with doubts"),
-        )
-        if numbers[status]
-    ]
+    kinds = losses(troubles, noun, empty)
+    if numbers["doubtful"]:
+        kinds.append(f"{count(numbers['doubtful'], noun)} read with doubts")
     calm = not kinds
     if numbers["skipped"]:
         kinds.append(f"{numbers['skipped']:,} skipped")
@@ -103,6 +96,13 @@ def summarised(
     rest = len(troubles) - len(shown)
     more = f"… and {rest:,} more; all are in tables/sources.parquet." if rest else None
     return TroubleList(f"{', '.join(kinds)} (of {sources:,})", shown, more, calm)
+
+
+def losses(troubles: Sequence[Trouble], noun: str, empty: str) -> list[str]:
+    """How many of the `troubles` are of each kind that costs data, in words as in `summarised`."""
+    numbers = Counter(trouble.status for trouble in troubles)
+    kinds = (("failed", "not read"), ("salvaged", "read in part"), ("empty", empty))
+    return [f"{count(numbers[status], noun)} {words}" for status, words in kinds if numbers[status]]
 
 
 def _doubts(problems: Sequence[Mapping[str, object]], code: str = "") -> str:

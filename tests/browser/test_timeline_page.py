@@ -185,6 +185,57 @@ def test_the_pointer_finds_a_range_inside_its_stage(open_page: Open) -> None:
     assert "Inside" not in opened.tip()
 
 
+def test_a_span_says_what_its_file_lost_and_tells_no_time_that_nobody_knows(
+    open_page: Open,
+) -> None:
+    made = Tables()
+    made.lane("well")
+    made.source("file-cut", "cut.jsonl", status="salvaged", detail="it <b>breaks off</b>")
+    made.lane("cut", clock="relative")
+    # GIVEN two captures of one rank, one of which neither tells its time nor is complete
+    made.span("well", 0, 4_000, role="actor_update", rank_id=0)
+    made.span("cut", 5_000, 4_000, role="actor_update", rank_id=0)
+    opened = open_page(made)
+
+    opened.point("actor_update - Rank 0", 2.0)
+    assert opened.tip().count(" UTC") == 2
+    assert "Read in part" not in opened.tip()
+    assert "No clock" not in opened.tip()
+
+    opened.point("actor_update - Rank 0", 7.0)
+    assert "UTC" not in opened.tip()
+    assert "Start\t5.000000 s\n" in opened.tip()
+    assert "Read in part: it <b>breaks off</b>." in opened.tip()
+    assert "No clock in this capture" in opened.tip()
+
+
+@pytest.mark.parametrize(
+    ("name", "batch", "words"),
+    [
+        ("micro_batch1", {"micro_batch": 1}, "micro-batch 1"),
+        ("mini_batch", {"mini_batch": 1}, "mini-batch 1"),
+        ("micro-batch-01", {"mini_batch": 0, "micro_batch": 1}, "mini-batch 0, micro-batch 1"),
+        ("micro_batch1", {"micro_batch": 2}, "micro_batch1, micro-batch 2"),
+        ("forward", {"micro_batch": 1}, "forward, micro-batch 1"),
+    ],
+)
+def test_a_range_that_is_called_after_its_batch_says_it_once(
+    open_page: Open, name: str, batch: dict[str, int], words: str
+) -> None:
+    made = Tables()
+    made.lane("a")
+    where = {"role": "actor_update", "rank_id": 0}
+    stage = made.span("a", 0, 10_000, **where)
+    inner = {"kind": "range", "depth": 1, "parent_id": stage, "name": name, **batch}
+    made.span("a", 1_000, 8_000, **where, **inner)
+    opened = open_page(made)
+
+    opened.press("Hover: All Ranks")
+    opened.point("actor_update - Rank 0", 5.0)
+
+    assert f"Rank 0\t10.0 s\t{words}" in opened.tip().splitlines()
+
+
 def test_hover_all_ranks_lists_what_every_lane_does(open_page: Open) -> None:
     opened = open_page(three_lanes())
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rl_insight.visualizers import timeline_data
+from rl_insight.visualizers import timeline_data, timeline_words
 from rl_insight.visualizers.timeline_model import Timeline
 from tests import timeline_tables
 from tests.timeline_tables import MS, ORIGIN_NS, Tables
@@ -134,6 +134,53 @@ def test_a_capture_on_a_boot_clock_is_drawn_near_the_others_and_marked(tmp_path:
     assert "boot clock" in (timeline.lanes[1].clock_note or "")
 
 
+def test_spans_without_a_date_never_move_the_origin_and_say_so_alone(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("wall")
+    made.lane("lost", clock="relative")
+    # GIVEN two captures of one rank, one of which the merge has moved to before the other
+    made.span("wall", 0, 10, role="a", rank_id=0)
+    made.span("lost", -5, 10, role="a", rank_id=0)
+    made.span("lost", 2, 3, role="a", rank_id=0)
+
+    timeline = load(made, tmp_path)
+
+    # THEN both of its spans keep their distance, and begin with what is dated
+    assert timeline.origin_ns == ORIGIN_NS
+    assert timeline.spans.start_ns.tolist() == [0, 0, 7 * MS]
+    assert timeline.spans.undated.tolist() == [False, True, True]
+    said = ("No clock in this capture: drawn from the origin, not aligned with other lanes.",)
+    assert timeline.spans.remarks == [(), said, said]
+    assert timeline.lanes[0].clock_is_mixed
+    words = timeline_words.clock_words(timeline.lanes[0])
+    assert words is not None and words.endswith("(some of its captures).")
+
+
+def test_a_date_that_only_the_merge_gave_is_no_origin(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("lost", clock="relative")
+    made.span("lost", 5, 10, role="a", rank_id=0)
+
+    timeline = load(made, tmp_path)
+
+    assert (timeline.origin_ns, timeline.spans.start_ns.tolist()) == (None, [0])
+
+
+def test_the_spans_of_a_file_that_was_read_in_part_say_what_was_lost(tmp_path: Path) -> None:
+    made = Tables()
+    made.source("file-cut", "cut.json", status="salvaged", detail="the file breaks off")
+    made.source("file-mute", "mute.json", status="salvaged", detail=None)
+    for lane in ("cut", "mute", "well"):
+        made.lane(lane)
+        made.span(lane, 0, 10, role="a", rank_id=0)
+
+    assert load(made, tmp_path).spans.remarks == [
+        ("Read in part: the file breaks off.",),
+        ("Read in part: no reason was recorded.",),
+        (),
+    ]
+
+
 def test_without_any_wall_clock_there_is_no_origin(tmp_path: Path) -> None:
     made = Tables()
     made.lane("a", clock="relative")
@@ -156,6 +203,17 @@ def test_sources_that_gave_less_are_listed_worst_first_without_those_of_a_heatma
     assert statuses == ["failed", "failed", "salvaged", "empty"]
     assert timeline.troubled("failed") == 2
     assert timeline.sources == len(made.sources) - 1
+
+
+def test_what_was_read_in_part_also_tells_that_its_time_is_doubtful(tmp_path: Path) -> None:
+    made = Tables()
+    cut = {"code": "truncated", "severity": "warning", "count": 1}
+    clock = {"code": "clock_unknown", "severity": "warning", "count": 1, "example": "no date"}
+    made.source("a", "a.json", status="salvaged", detail="breaks off", problems=[cut, clock])
+
+    assert [one.detail for one in load(made, tmp_path).troubles] == [
+        "breaks off; clock unknown: no date"
+    ]
 
 
 def test_warnings_about_a_source_that_was_read_make_it_doubtful(tmp_path: Path) -> None:

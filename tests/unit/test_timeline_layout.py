@@ -120,6 +120,8 @@ def spans_of(intervals: list[tuple[int, int, int, int]]) -> Spans:
         capture=nothing,
         mini_batch=nothing,
         micro_batch=nothing,
+        undated=zeros.astype(bool),
+        remarks=[()] * len(intervals),
     )
 
 

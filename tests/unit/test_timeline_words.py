@@ -114,7 +114,7 @@ def test_the_heading_tells_origin_ranks_steps_and_files_not_read(tmp_path: Path)
     assert heading.origin == "2026-08-14 12:27:31.090 UTC"
     counted = "rollout ranks are counted inside their replica"
     assert heading.facts == ("4 ranks", "16 lanes", "2 steps (1–2)", counted)
-    assert heading.not_read == "3 files not read"
+    assert heading.lost == ("3 files not read, 1 file read in part, 1 file without timed events")
 
 
 def test_steps_that_nobody_recorded_are_said_to_be_unknown(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_steps_that_nobody_recorded_are_said_to_be_unknown(tmp_path: Path) -> No
     heading = timeline_words.heading(timeline_data.load(made.write(tmp_path)))
 
     assert heading.facts == ("1 rank", "1 lane", "steps unknown")
-    assert heading.not_read is None
+    assert heading.lost is None
 
 
 def test_the_list_of_troubles_counts_and_is_capped(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_what_was_left_out_on_purpose_is_said_calmly(tmp_path: Path) -> None:
     assert troubles.calm
     assert troubles.summary.startswith("150 skipped (of ")
     assert troubles.more == "… and 50 more; all are in tables/sources.parquet."
-    assert timeline_words.heading(timeline).not_read is None
+    assert timeline_words.heading(timeline).lost is None
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,9 @@
     return made;
   }
 
-  function moment(model, ns) {
-    const wall = RLTimeline.wall(model, ns);
+  /** A time of span `at`; nobody knows the time of day of one that was only placed somewhere. */
+  function moment(model, at, ns) {
+    const wall = model.undated.has(at) ? "" : RLTimeline.wall(model, ns);
     return RLTimeline.relative(model, ns) + (wall ? `  (${wall})` : "");
   }
 
@@ -102,15 +103,21 @@
     if (line.level) rows.push(["Inside", stage.name]);
     const where = place(model, at);
     if (where) rows.push([model.spans.step[at] === null ? "Capture" : "Step", where.replace(/^(step|capture) /, "")]);
-    rows.push(["Start", moment(model, model.start[at])]);
-    rows.push(["End", moment(model, model.end[at])]);
+    rows.push(["Start", moment(model, at, model.start[at])]);
+    rows.push(["End", moment(model, at, model.end[at])]);
     rows.push(["Duration", RLTimeline.duration(model.end[at] - model.start[at])]);
     const made = [heading(colourOf(model, line, at), nameOf(model, at)), table(rows)];
     made.push(...(line.level ? [] : breakdown(model, at)));
     if (model.truncated.has(at)) made.push(element("p", "Cut off by the edge of the capture.", "note"));
     if (others) made.push(element("p", `… and ${others.toLocaleString("en")} more in this pixel: zoom in.`, "note"));
-    for (const note of row.notes) made.push(element("p", note, "note"));
+    for (const note of [...remarks(model, at), ...row.notes]) made.push(element("p", note, "note"));
     return made;
+  }
+
+  /** Sentences about one span: what its file lost, and what is doubtful about its time. */
+  function remarks(model, at) {
+    const { texts, own } = model.spans.remarks;
+    return (own[at] || []).map((number) => texts[number]);
   }
 
   function rankRows(row) {
@@ -124,7 +131,8 @@
     const row = model.rows[lane];
     const rows = [["Role", row.role], ...rankRows(row)];
     row.files.forEach((file, number) => rows.push([number ? "" : "From", file]));
-    return [heading(null, row.label), table(rows), ...row.notes.map((note) => element("p", note, "note"))];
+    const notes = [...row.notes, row.clock].filter(Boolean);
+    return [heading(null, row.label), table(rows), ...notes.map((note) => element("p", note, "note"))];
   }
 
   /** What of a lane's label its stage's heading has not said. */
@@ -138,7 +146,10 @@
     const name = nameOf(model, at);
     const batch = place(model, at).replace(/^(step|capture) -?\d+( \(inferred\))?(, )?/, "");
     if (!batch) return name;
-    return /^(mini|micro)[ _-]?batch$/i.test(name) ? batch : `${name}, ${batch}`;
+    const [, kind, number] = /^(mini|micro)[ _-]?batch[ _-]?(\d*)$/i.exec(name) || [];
+    const told = kind && batch.split(", ").some((one) => one.startsWith(`${kind.toLowerCase()}-batch`)
+      && (!number || one.endsWith(` ${Number(number)}`)));
+    return told ? batch : `${name}, ${batch}`;
   }
 
   /** What every lane in `rows` does between `from` and `to` (one pixel), grouped by stage. */

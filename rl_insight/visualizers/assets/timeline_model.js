@@ -16,6 +16,7 @@ const RLTimeline = {};
     }
     const truncated = new Set(data.spans.truncated);
     const inferred = new Set(data.spans.inferred);
+    const undated = new Set(data.spans.undated);
     const stagesOf = lines.map((own) => {
       const found = new Set();
       for (const line of own) {
@@ -23,7 +24,7 @@ const RLTimeline = {};
       }
       return found;
     });
-    return { ...data, start, end, lines, truncated, inferred, stagesOf };
+    return { ...data, start, end, lines, truncated, inferred, undated, stagesOf };
   }
 
   /** How long a span is, in nanoseconds. */
