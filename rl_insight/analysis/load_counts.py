@@ -33,13 +33,16 @@ def _differences(vectors: Vectors, summed: Array) -> Vectors:
         mine = summed[piece.rows] & (piece.length > 0)
         if not mine.any():
             continue
-        inside = np.repeat(mine, piece.length)
-        place = places(piece.start, piece.length)
-        start = vectors.start[piece.rows]
-        target = places(start, piece.length)
-        step = np.diff(piece.values, prepend=0)
-        step[piece.start[mine]] = piece.values[piece.start[mine]]
-        values[target[inside]] = step[place[inside]]
+        first = vectors.start[piece.rows][0]
+        target = values[first : first + len(piece.values)]
+        starts = piece.start[mine]
+        if mine.all():
+            np.subtract(piece.values[1:], piece.values[:-1], out=target[1:])
+        else:
+            inside = places(starts, piece.length[mine])
+            # Before the first value of all, its last one is taken off; the next line mends that.
+            target[inside] = piece.values[inside] - piece.values[inside - 1]
+        target[starts] = piece.values[starts]
     return Vectors(values, vectors.start, vectors.length)
 
 

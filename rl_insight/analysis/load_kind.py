@@ -7,6 +7,7 @@ calls of the same role, rank and API, the numbers.
 """
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,12 +161,16 @@ def _ask_other_ranks(
 ) -> None:
     """What the numbers of one rank leave open, the other ranks of its role may tell."""
     sure = (decided.origin == AUTO) | (decided.origin == DUMP)
+    sure &= decided.kind != PAIRS
+    told: dict[tuple[int, int], set[int]] = defaultdict(set)
+    columns = np.stack([rows.role.code, rows.api.code, decided.kind], axis=1)
+    for role, api, kind in np.unique(columns[sure], axis=0).tolist() if doubtful else []:
+        told[role, api].add(kind)
     for members, doubt in doubtful:
         first = members[0]
-        alike = (rows.role.code == rows.role.code[first]) & (rows.api.code == rows.api.code[first])
-        found = np.unique(decided.kind[alike & sure & (decided.kind != PAIRS)])
-        if len(found) == 1 and (found[0] == COUNTS or not falls[members].any()):
-            decided.kind[members], decided.origin[members] = found[0], AUTO
+        found = told.get((int(rows.role.code[first]), int(rows.api.code[first])), set())
+        if len(found) == 1 and not (CUMSUM in found and falls[members].any()):
+            decided.kind[members], decided.origin[members] = *found, AUTO
             continue
         notes.add(
             "load_kind_assumed",
