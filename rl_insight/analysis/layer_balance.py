@@ -43,7 +43,9 @@ def balance(
     layered &= ~_of_other_apis(rows, layered, notes)
     chosen, passes = _representatives(rows, structure, layered)
     alone = np.flatnonzero(usable & (structure.layer < 0))
-    summed = [_added_up(counts, ids.offset, members) for members in passes]
+    # Without a rank they are the row over all ranks and nothing else.
+    of_ranks = [members for members in passes if rows.rank[members[0]] >= 0]
+    summed = [_added_up(counts, ids.offset, members) for members in of_ranks]
     overall, ranks = _over_ranks(rows, counts, structure, ids, chosen, passes)
     _note_copies(rows, notes)
 

@@ -158,6 +158,18 @@ def test_passes_of_an_engine_are_added_up_and_stay_untouched() -> None:
         assert each == [(0, 0, 11), (0, 1, 13), (None, 0, 11), (None, 1, 13)]
 
 
+def test_passes_summed_over_all_ranks_are_one_row_per_layer() -> None:
+    rows = [
+        {"source_id": "s", "op_index": at, "pass_index": at, "layer": layer, "load": load}
+        for at, layer, load in ((0, 0, [1, 2]), (0, 1, [3, 3]), (1, 0, [4, 0]), (1, 1, [0, 1]))
+    ]
+    lines = balance([{**row, "load_kind": "counts", "load_kind_from": "format"} for row in rows])
+    assert [(line["role"], line["rank_id"], line["layer"], line["total"]) for line in lines] == [
+        (None, None, 0, 7),
+        (None, None, 1, 7),
+    ]
+
+
 def test_numbers_that_are_no_tokens_are_left_out_and_told() -> None:
     ops = [Op(0, (5, -1, 3), 0, 0, "", 0), Op(1, (5, 2**62, 2**62), 0, 0, "", 0)]
     ops.append(Op(2, (5, 1, 3), 0, 0, "", 0))

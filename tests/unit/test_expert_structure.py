@@ -121,6 +121,13 @@ def test_a_dump_cut_on_the_first_way_back_is_read_and_doubted() -> None:
     assert {"micro_batch_cut", "structure_ambiguous"} <= {problem.code for problem in notes}
 
 
+def test_a_dump_cut_before_the_way_back_is_one_forward_pass() -> None:
+    cut = expert_ops.training(numbered(6, 1))[:15]
+    found, notes = run(table(cached(cut)))
+    assert found == truth(cut)
+    assert "structure_ambiguous" in notes
+
+
 def test_fused_gate_up_with_the_default_of_three_is_shown_by_call_and_told() -> None:
     ops = expert_ops.training([[A, B, C], [D, E, F]], per_layer=2)
     found, notes = run(table(cached(ops, rank=5)), 3)
