@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words
+from rl_insight.visualizers.ink import ALARM, INK, SOFT, Box, Paper, style, width_of
 from rl_insight.visualizers.labels import shorten
 from rl_insight.visualizers.timeline_bars import bars
-from rl_insight.visualizers.timeline_ink import ALARM, INK, SOFT, Box, Paper, style, width_of
 from rl_insight.visualizers.timeline_layout import Layout
 from rl_insight.visualizers.timeline_lines import HEAD
 from rl_insight.visualizers.timeline_model import Timeline

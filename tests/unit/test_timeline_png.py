@@ -12,9 +12,9 @@ import pytest
 
 from rl_insight.visualizers import (
     VISUALIZERS,
+    ink,
     timeline_bars,
     timeline_data,
-    timeline_ink,
     timeline_layout,
 )
 from rl_insight.visualizers.timeline_png import SCALE, WIDTH
@@ -159,13 +159,13 @@ def test_the_label_of_a_step_at_the_right_edge_is_not_cut(
     for step, start in ((1, 0), (3_000, 9_950)):
         made.span("a", start, 50, role="actor_update", rank_id=0, step=step)
     written: dict[str, tuple[float, str]] = {}
-    write = timeline_ink.Paper.text
+    write = ink.Paper.text
 
-    def text(paper: timeline_ink.Paper, x: float, y: float, text: str, *how, **more) -> None:  # type: ignore[no-untyped-def]
+    def text(paper: ink.Paper, x: float, y: float, text: str, *how, **more) -> None:  # type: ignore[no-untyped-def]
         written[text] = (x, more.get("across", "left"))
         write(paper, x, y, text, *how, **more)
 
-    monkeypatch.setattr(timeline_ink.Paper, "text", text)
+    monkeypatch.setattr(ink.Paper, "text", text)
     drawn(made, tmp_path, 800, 1)
 
     assert written["step 1"][1] == "left"

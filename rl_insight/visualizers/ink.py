@@ -6,7 +6,7 @@ formula (`$`), and every font needs its fall-backs.
 
 import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -16,6 +16,7 @@ from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.image import imsave
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
@@ -45,16 +46,33 @@ def style() -> Iterator[None]:
         yield
 
 
-@lru_cache(maxsize=1)
-def _renderer() -> RendererAgg:
-    return RendererAgg(100, 100, dpi=100)  # type: ignore[no-untyped-call]
+@lru_cache(maxsize=4)
+def _renderer(scale: float) -> RendererAgg:
+    return RendererAgg(100, 100, dpi=100 * scale)  # type: ignore[no-untyped-call]
 
 
-def width_of(text: str, points: float, bold: bool = False) -> float:
-    """The width of `text` in design pixels (1/100 inch)."""
+def width_of(text: str, points: float, bold: bool = False, scale: float = 1) -> float:
+    """The width of `text` in design pixels (1/100 inch).
+
+    Where a letter has few real pixels its width is rounded to them, so `scale` matters there.
+    """
     font = FontProperties(size=points, weight="bold" if bold else "normal")
-    width, _, _ = _renderer().get_text_width_height_descent(text, font, False)  # type: ignore[no-untyped-call]
-    return float(width)
+    width, _, _ = _renderer(scale).get_text_width_height_descent(text, font, False)  # type: ignore[no-untyped-call]
+    return float(width) / scale
+
+
+def wrapped(
+    text: str, points: float, room: float, bold: bool = False, scale: float = 1
+) -> list[str]:
+    """`text` broken at spaces into lines of at most `room` design pixels, as far as it can be."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and width_of(longer, points, bold, scale) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 class Paper:
@@ -75,10 +93,19 @@ class Paper:
         axes.set_axis_off()
         self._axes = axes
 
-    def png(self) -> bytes:
-        """The picture as the bytes of a PNG file."""
+    def png(self, paint: Callable[[np.ndarray], None] | None = None) -> bytes:
+        """The picture as the bytes of a PNG file.
+
+        `paint` may set pixels by itself when all else is drawn: it is given all of them, uint8
+        [height, width, 4].
+        """
         target = io.BytesIO()
-        FigureCanvasAgg(self._figure).print_png(target)  # type: ignore[no-untyped-call]
+        canvas = FigureCanvasAgg(self._figure)
+        canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+        if paint is not None:
+            paint(np.asarray(pixels))
+        imsave(target, pixels, format="png", dpi=self._figure.dpi)
         return target.getvalue()
 
     def text(
