@@ -4,7 +4,6 @@ A capture that has both is read once, from its database: it has the same tasks w
 names of the communication groups, and it is quicker to read. Where it is damaged, the text is read.
 """
 
-import shlex
 from collections.abc import Iterator, Mapping
 
 from rl_insight.data import identity
@@ -20,6 +19,7 @@ from rl_insight.parsers.mstx_tables import Wanted, build
 from rl_insight.parsers.options import RANGE_DEPTH, range_depth
 from rl_insight.problems import Problems
 from rl_insight.schema import TIMELINE_TABLES
+from rl_insight.shell_words import command_line
 
 
 class MstxParser:
@@ -167,7 +167,7 @@ def _not_analysed(source: Source) -> str:
     what = "never analysed: it holds only raw data"
     if (folder / OUTPUT).is_dir():
         what = f"not analysed: its {OUTPUT} holds no result"
-    command = shlex.join(["rl-insight", "preprocess", str(source.root)])
+    command = command_line(["rl-insight", "preprocess", str(source.root)])
     return (
         f"{what}. Where torch_npu is installed, run `{command}`, which analyses all such captures, "
         "or in Python for this one "

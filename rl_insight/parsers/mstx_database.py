@@ -46,7 +46,7 @@ def read(path: Path, told: Told, path_role: str | None) -> DatabaseRead:
     Raises ReadError when it is no database, or not one of an Ascend capture.
     """
     capture = MstxCapture(Problems())
-    with database(path) as connection:
+    with database(path, capture.problems) as connection:
         asked = AscendDatabase(connection, capture.problems)
         mstx_db_told.take(told, asked, capture.problems)
         capture.session = mstx_db_told.session(asked)

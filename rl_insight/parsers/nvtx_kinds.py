@@ -1,11 +1,12 @@
 """What a file of nsys is, told by its first bytes, and what to do with one that is no export."""
 
 import re
-import shlex
 from pathlib import PurePosixPath
 from typing import Final
 
 import msgspec
+
+from rl_insight.shell_words import command_line
 
 RAW: Final = (".nsys-rep", ".qdrep")
 UNFINISHED: Final = ".qdstrm"
@@ -60,16 +61,23 @@ def are_messages(text: bytes) -> bool:
 
 def export_command(path: str) -> str:
     """The command that exports the report at `path`, which may have any suffix of nsys."""
-    return shlex.join(export_words(path))
+    return command_line(export_words(path))
 
 
 def export_words(path: str) -> list[str]:
     """The same as a list of arguments."""
     place = PurePosixPath(path)
     stem = place.name
-    for suffix in (*RAW, UNFINISHED, ".json", *OTHER_FORMS):
-        stem = stem.removesuffix(suffix)
+    for suffix in (*RAW, UNFINISHED, ".json", ".json.gz", *OTHER_FORMS):
+        if stem.endswith(suffix):
+            stem = stem.removesuffix(suffix)
+            break
     report = place.with_name(place.name if place.name.endswith(RAW) else f"{stem}{RAW[0]}")
     target = place.with_name(f"{stem}.sqlite")
     words = ["nsys", "export", "--type", "sqlite", "--force-overwrite=true"]
-    return [*words, "-o", str(target), str(report)]
+    return [*words, "-o", no_flag(str(target)), no_flag(str(report))]
+
+
+def no_flag(path: str) -> str:
+    """`path` such that no program takes it for a flag."""
+    return f"./{path}" if path.startswith("-") else path

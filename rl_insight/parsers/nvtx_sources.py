@@ -12,11 +12,13 @@ from rl_insight.parsers.nvtx_kinds import (
     UNFINISHED,
     are_messages,
     export_command,
+    no_flag,
 )
 from rl_insight.parsers.nvtx_rows import Batch
 from rl_insight.problems import Problems
 from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
 from rl_insight.readers.sqlite import MAGIC
+from rl_insight.shell_words import command_line
 
 
 class Rows(Protocol):
@@ -53,8 +55,9 @@ def open_rows(source: Source, problems: Problems) -> Rows:
         )
     if source.path.endswith(UNFINISHED):
         raise ReadError(
-            "nsys was ended before it made a report of this: run QdstrmImporter -i "
-            f"{PurePosixPath(source.path).name}, then {export_command(source.path)}"
+            "nsys was ended before it made a report of this: run "
+            f"{command_line(['QdstrmImporter', '-i', no_flag(source.path)])}, "
+            f"then {export_command(source.path)}"
         )
     if source.path.endswith(OTHER_FORMS):
         raise ReadError(f"this form of export is not read: {export_command(source.path)}")

@@ -50,9 +50,9 @@ class SqliteRows:
         return self.rows_seen
 
     def __iter__(self) -> Iterator[Batch]:
-        with database(self._path) as connection:
+        with database(self._path, self._problems) as connection:
             present = self._present(connection)
-            if not present and not self._problems:
+            if not present and "table_damaged" not in self._problems:
                 raise ReadError("this database is no export of nsys: it has none of its tables")
             for table in rows.TABLES:
                 # Most names of ranges are never looked at, so they are not decoded either.

@@ -1,6 +1,8 @@
 """Exports raw captures, several at a time, each in a process of its own."""
 
+import os
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -112,16 +114,19 @@ def _run(kind: RawKind, capture: Path, python: str) -> tuple[str | None, float]:
     """Export one capture: why it failed, or None, and how long it took in seconds."""
     began = time.monotonic()
     try:
-        ended = subprocess.run(
-            kind.command(capture, python),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
+        # To disk: some print for hours.
+        with tempfile.TemporaryFile() as printed:
+            ended = subprocess.run(
+                kind.command(capture, python),
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+            printed.seek(max(0, printed.seek(0, os.SEEK_END) - _KEPT_OUTPUT))
+            output = printed.read().decode("utf-8", "replace")
     except OSError as error:
         return f"cannot be run: {error.strerror or error}", time.monotonic() - began
-    output = ended.stdout.decode("utf-8", "replace")[-_KEPT_OUTPUT:]
     why = kind.failure(capture, output)
     if ended.returncode and why is not None:
         lines = [line.strip() for line in output.splitlines() if line.strip()]

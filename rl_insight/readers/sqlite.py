@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rl_insight.errors import ReadError
+from rl_insight.problems import Problems
 
 MAGIC = b"SQLite format 3\x00"
 
@@ -20,16 +21,17 @@ _CHUNK_ROWS = 16_384
 
 
 @contextlib.contextmanager
-def database(path: Path) -> Iterator[sqlite3.Connection]:
+def database(path: Path, problems: Problems | None = None) -> Iterator[sqlite3.Connection]:
     """A read-only connection to the database at `path`; nothing is ever written beside it.
 
     A database that cannot be opened with its journal (the folder is not writable, another process
-    holds a lock) is read as it stands on disk. One that was cut off opens, too: only what asks for
-    a missing page fails. Queries reach tables only: a view may run for ever.
+    holds a lock) is read as it stands on disk; `problems` gets `journal_unread` where there is one,
+    since what was written last is only in there. One that was cut off opens, too: only what asks
+    for a missing page fails. Queries reach tables only: a view may run for ever.
     Raises ReadError when it is no database or is damaged, also for queries inside the block.
     """
     try:
-        with contextlib.closing(_open(path)) as connection:
+        with contextlib.closing(_open(path, problems)) as connection:
             yield connection
     except DAMAGE as error:
         raise ReadError(f"the database cannot be read: {error}") from error
@@ -87,7 +89,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open(path: Path, problems: Problems | None) -> sqlite3.Connection:
     try:
         with path.open("rb") as file:
             head = file.read(len(MAGIC))
@@ -99,10 +101,20 @@ def _open(path: Path) -> sqlite3.Connection:
         raise ReadError("this is no SQLite database, whatever its name says")
     try:
         return _connect(path, "mode=ro")
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
+        _tell_journal(path, problems, error)
         return _connect(path, "mode=ro&immutable=1")
     except sqlite3.DatabaseError:
         return _connect(path, "mode=ro&immutable=1", cut_off=True)
+
+
+def _tell_journal(path: Path, problems: Problems | None, error: sqlite3.Error) -> None:
+    for suffix in ("-wal", "-journal"):
+        journal = path.with_name(f"{path.name}{suffix}")
+        with contextlib.suppress(OSError):
+            if problems is not None and journal.stat().st_size:
+                why = f"what is only in {journal.name} is not read: {error}"
+                problems.add("journal_unread", "warning", example=why)
 
 
 def _connect(path: Path, parameters: str, *, cut_off: bool = False) -> sqlite3.Connection:

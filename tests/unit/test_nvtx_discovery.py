@@ -8,6 +8,7 @@ import pytest
 
 from rl_insight.data.tree import scan
 from rl_insight.parsers import PARSERS
+from rl_insight.parsers.nvtx_kinds import export_command
 from tests.nvtx_exports import (
     Row,
     details,
@@ -214,6 +215,20 @@ def test_databases_of_ascend_captures_are_not_even_opened(
     write_database(tmp_path / "x_ascend_pt" / "ASCEND_PROFILER_OUTPUT" / "analysis.db", ROWS)
     write_database(tmp_path / "x_ascend_pt" / "any.sqlite", ROWS)
     assert found(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("-x.nsys-rep", "-o ./-x.sqlite ./-x.nsys-rep"),
+        ("a b/it's.nsys-rep", """-o 'a b/it'"'"'s.sqlite' 'a b/it'"'"'s.nsys-rep'"""),
+        ("a\nb.nsys-rep", r"-o $'a\012b.sqlite' $'a\012b.nsys-rep'"),
+        ("a.json.nsys-rep", "-o a.json.sqlite a.json.nsys-rep"),
+        ("a.json.gz", "-o a.sqlite a.nsys-rep"),
+    ],
+)
+def test_the_command_that_exports_can_be_pasted(path: str, command: str) -> None:
+    assert export_command(path) == f"nsys export --type sqlite --force-overwrite=true {command}"
 
 
 def test_looking_changes_nothing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rl_insight.errors import ReadError
+from rl_insight.problems import Problems
 from rl_insight.readers.sqlite import chunks, columns, database
 
 ENDLESS = (
@@ -82,6 +83,37 @@ def test_the_rows_before_the_damage_are_given(tmp_path: Path) -> None:
     # THEN those before come, in order, and then the error
     assert 100 < len(seen) < 1_000
     assert seen == list(range(1, len(seen) + 1))
+
+
+def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    # GIVEN a database whose writer still runs, lets nobody else in, and has rows in its journal
+    path = made(tmp_path / "a.db", "CREATE TABLE events (x); INSERT INTO events VALUES (1)")
+    writer = sqlite3.connect(path)
+    writer.executescript(
+        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; INSERT INTO events VALUES (2)"
+    )
+    # WHEN it is read THEN what is not in the journal is there, and the rest is told
+    problems = Problems()
+    with database(path, problems) as connection:
+        assert connection.execute("SELECT x FROM events").fetchall() == [(1,)]
+    writer.close()
+    (told,) = problems
+    assert (told.code, told.example) == (
+        "journal_unread",
+        "what is only in a.db-wal is not read: database is locked",
+    )
+
+
+def test_a_journal_beside_a_database_is_read(tmp_path: Path) -> None:
+    # GIVEN the same, whose writer lets others in
+    path = made(tmp_path / "a.db", "CREATE TABLE events (x); INSERT INTO events VALUES (1)")
+    writer = sqlite3.connect(path)
+    writer.executescript("PRAGMA journal_mode = WAL; INSERT INTO events VALUES (2)")
+    problems = Problems()
+    with database(path, problems) as connection:
+        assert connection.execute("SELECT x FROM events").fetchall() == [(1,), (2,)]
+    writer.close()
+    assert len(problems) == 0
 
 
 def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
