@@ -16,8 +16,8 @@ from rl_insight.readers import torch_fallback
 from rl_insight.readers.npy import MAGIC as NPY_MAGIC
 from rl_insight.readers.npy import npy_array
 from rl_insight.readers.plain_values import BYTES_PER_VALUE, plain
-from rl_insight.readers.torch_objects import TorchObjects
 from rl_insight.readers.torch_pickle import Machine, NotKnownError
+from rl_insight.readers.torch_recipes import RecordedObjects, keep_recipe, tensor_recipe
 from rl_insight.readers.torch_tensors import EXACT_INTEGERS, Budget
 from rl_insight.readers.torch_zip import MAGIC as ZIP_MAGIC
 from rl_insight.readers.torch_zip import Archive
@@ -118,7 +118,12 @@ def _zipped(raw: bytes, limit: int) -> TensorFile:
         if written not in _ORDERS:
             raise ReadError("its byte order is neither little nor big: it is damaged")
         order = _ORDERS[written]
-    objects = TorchObjects(lambda key: entry(b"data/" + key.encode()), order, limit)
+    raw_pickle = bytes(entry(b"data.pkl"))
+    objects = RecordedObjects(lambda key: entry(b"data/" + key.encode()), order, limit)
+    known = tensor_recipe(raw_pickle)
+    if known is not None:
+        return TensorFile(known.tensor(objects), frozenset(objects.kinds))
     most = limit // BYTES_PER_VALUE
-    value = Machine(bytes(entry(b"data.pkl")), objects).run(most)
+    value = Machine(raw_pickle, objects).run(most)
+    keep_recipe(raw_pickle, objects, value)
     return TensorFile(plain(value, most), frozenset(objects.kinds))
