@@ -146,8 +146,7 @@ def _texts_at(column: pa.Array, places: IntArray | None, longest: int | None) ->
         return [None] * len(column if places is None else places)
     wide = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
     _, offsets, data = column.buffers()
-    ends = np.frombuffer(offsets or b"", np.int64 if wide else np.int32)
-    ends = ends[column.offset : column.offset + len(column) + 1]
+    ends = _items(offsets, np.dtype(np.int64 if wide else np.int32), column, more=1)
     starts, stops = (ends[:-1], ends[1:]) if places is None else (ends[places], ends[places + 1])
     if longest is not None:
         stops = np.minimum(stops, starts + longest)
@@ -210,9 +209,15 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _plain(column: pa.Array, kind: type[np.generic], missing: np.generic) -> np.ndarray:
     """The values of a column of 64-bit numbers, with `missing` where it is null."""
-    values = np.frombuffer(column.buffers()[1] or b"", kind)
-    values = values[column.offset : column.offset + len(column)]
+    values = _items(column.buffers()[1], np.dtype(kind), column)
     return np.where(_valid(column), values, missing) if column.null_count else values
+
+
+def _items(buffer: pa.Buffer | None, kind: np.dtype, column: pa.Array, more: int = 0) -> np.ndarray:
+    """The items of `buffer` that are those of `column`; it may be of any length behind them."""
+    if buffer is None or len(column) == 0:
+        return np.empty(0, kind)
+    return np.frombuffer(buffer, kind, len(column) + more, column.offset * kind.itemsize)
 
 
 def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:

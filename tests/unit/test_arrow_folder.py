@@ -162,6 +162,19 @@ def test_of_a_long_text_only_the_beginning_is_looked_at(column: pa.Array) -> Non
     assert texts(column, 3) == ["abc", "ef"]
 
 
+def test_buffers_may_be_longer_than_their_items() -> None:
+    # GIVEN columns whose buffers end with a part of an item, as in a damaged file that is valid yet
+    numbers = pa.py_buffer(np.array([7, 8, 9], np.int64).tobytes() + b"abc")
+    offsets = pa.py_buffer(np.array([0, 1, 3, 4], np.int32).tobytes() + b"abc")
+    column = pa.Array.from_buffers(pa.int64(), 3, [None, numbers])
+    text = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"abbc")])
+    column.validate(full=True)
+    text.validate(full=True)
+    # WHEN they are read THEN their items are there
+    assert integers(column.slice(1), MISSING).tolist() == [8, 9]
+    assert texts(text.slice(1)) == ["bb", "c"]
+
+
 @pytest.mark.parametrize("encode", [False, True])
 def test_texts_are_told_by_a_pattern(encode: bool) -> None:
     column = pa.array(["x", "RANK=1", None, "rank=2", "TOKEN=3"]).slice(1)

@@ -9,6 +9,9 @@ import pytest
 
 from rl_insight.errors import ReadError
 from rl_insight.parsers import mstx_text
+from rl_insight.parsers.mstx_events import MstxArgs, MstxEvent
+from rl_insight.parsers.mstx_processes import Process
+from rl_insight.parsers.op_names import OpNames
 from tests.ascend_captures import (
     BASE_NS,
     BUSY,
@@ -221,6 +224,17 @@ def test_groups_are_found_by_their_thread_among_many(tmp_path: Path) -> None:
     events = [*BUSY, *process(pid, "Communication"), *named, *calls]
     found = parsed(write_text(tmp_path / "a_ascend_pt", events))
     assert [row["group"] for row in rows(found, "collectives")] == ["tp_a", "tp_b"]
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"), [(0, 0), (7, 7), (31, None)], ids=["first", "another", "the host"]
+)
+def test_the_device_of_a_process_is_told_by_its_number(device: int, expected: int | None) -> None:
+    # GIVEN a process numbered as msprof does, `<os pid> << 10 | <layer> << 5 | <device>`
+    known = Process(4711 << 10 | 13 << 5 | device, OpNames())
+    known.describe(MstxEvent(name="process_sort_index", args=MstxArgs(sort_index=13)))
+    # THEN its device is the last part, of which 31 is none
+    assert known.device_number == expected
 
 
 @pytest.mark.parametrize("table", sorted(DATABASE))

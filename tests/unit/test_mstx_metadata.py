@@ -123,6 +123,20 @@ def test_the_begin_of_the_capture_follows_from_two_clocks(tmp_path: Path) -> Non
     assert (told.started_ns, told.ended_ns) == (4_998 * 10**9, 5_000 * 10**9)
 
 
+@pytest.mark.parametrize(
+    ("ended", "monotonic", "began"),
+    [(60, 70, 68), (70, 70, 68), (5_000, 70, 71)],
+    ids=["ends before the machine was started", "at that moment", "begins after its end"],
+)
+def test_clocks_that_contradict_each_other_tell_no_begin(
+    tmp_path: Path, ended: int, monotonic: int, began: int
+) -> None:
+    end = {"collectionTimeEnd": ended, "MonotonicTimeEnd": monotonic}
+    start = {"start_monotonic": began}
+    told, _ = told_by(tmp_path, profiler_info={"start_info": start, "end_info": end})
+    assert (told.started_ns, told.ended_ns) == (None, ended)
+
+
 def test_the_level_is_kept(tmp_path: Path) -> None:
     config = {"experimental_config": {"_profiler_level": "Level_none"}}
     told, _ = told_by(tmp_path, profiler_info={"config": config})
