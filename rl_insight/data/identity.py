@@ -196,6 +196,10 @@ def _disagreement(what: str, values: Mapping[str, object]) -> tuple[str, ...]:
 def _role(sources: Mapping[str, NameFacts], name: NameFacts) -> tuple[str | None, tuple[str, ...]]:
     values = {source: told.role for source, told in sources.items() if told.role is not None}
     folder = values.get("folder")
+    if folder is not None and name.grammar == "nsys" and not _is_role(folder):
+        # Nothing puts these reports below a role's folder: it is who gathered them that named it.
+        del values["folder"]
+        folder = None
     if "user" not in values and folder is not None and "/" in folder:
         # A parent tells two engines of one role apart, and nothing else does.
         values = {s: folder if role == roles.bare(folder) else role for s, role in values.items()}
@@ -214,6 +218,11 @@ def _role(sources: Mapping[str, NameFacts], name: NameFacts) -> tuple[str | None
 def _is_flat(name: NameFacts, folder: str | None) -> bool:
     known = folder is not None and (roles.is_stage(folder) or folder in roles.WHOLE_STEP)
     return name.grammar in _FLAT and not known
+
+
+def _is_role(folder: str) -> bool:
+    """Whether a folder is called like a role that is known, or is that of a replica."""
+    return roles.is_stage(folder) or folder in roles.WHOLE_STEP | roles.WORKERS
 
 
 def _global_rank(

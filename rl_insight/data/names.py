@@ -52,6 +52,13 @@ _GENERIC = _TOOLS | {
     *("profile", "profiles", "profiler", "profiling", "trace", "traces", "data"),
     *("output", "outputs", "result", "results", "dump", "dumps", "log", "logs"),
 }
+# What people call the machines that they gather captures from: `gpu-node0.cluster`, `10.0.0.3`.
+_HOST = re.compile(
+    r"(?:(?:gpu|npu|dgx|ray|k8s|compute|cluster|training|train)[-_]?)?"
+    r"(?:node|host|worker|server|machine|pod)[-_]?[0-9]++(?:\.[0-9a-z.-]++)?"
+    r"|ip(?:-[0-9]{1,3}){4}(?:\.[0-9a-z.-]++)?|[0-9]{1,3}(?:\.[0-9]{1,3}){3}",
+    re.IGNORECASE,
+)
 _LONGEST_STEP = 7  # digits; a longer number is a date or a time
 
 
@@ -77,8 +84,8 @@ def folder_facts(path: str, root_name: str = "") -> NameFacts:
     `root_name` is the name of the input root itself, which may be the folder of one role, replica,
     step or rank (`root_label`). The role is the nearest folder that is a known stage or a
     replica's; else the folder directly above the capture, unless that is the root or a folder that
-    means a step, a date or just profiles. What stands between the root or step and a replica's
-    folder is kept before the role, since two such folders may have the same number.
+    means a step, a date, a host or just profiles. What stands between the root or step and a
+    replica's folder is kept before the role, since two such folders may have the same number.
     """
     folders = _folders(path)
     above = [part for part in root_name.split("/") if part] if _tells(root_name) else []
@@ -175,7 +182,7 @@ def _role_at(folders: list[str]) -> int | None:
     last = len(folders) - 1
     while last >= 0 and _below_role(folders, last):
         last -= 1
-    if last < 0 or _says_nothing(folders[last]):
+    if last < 0 or _says_nothing(folders[last]) or _HOST.fullmatch(folders[last]):
         return None
     return last
 

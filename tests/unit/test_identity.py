@@ -247,6 +247,32 @@ def test_captures_of_one_lane_sort_as_they_were_taken() -> None:
     assert _sorted(names[::-1]) == names
 
 
+@pytest.mark.parametrize(
+    ("folder", "role"),
+    [
+        ("node1", None),
+        ("gathered", None),
+        ("tuesday/gpu-node0.cluster.local", None),
+        ("actor_update", "actor_update"),
+        ("actor_update/node1", "actor_update"),
+        ("train", "train"),
+        ("critic", "critic"),
+        ("agent_loop_rollout_replica_1/node1", "agent_loop_rollout"),
+    ],
+)
+def test_a_folder_of_unknown_meaning_is_no_role_of_an_nsys_report(
+    folder: str, role: str | None
+) -> None:
+    for name in ("worker_process_7.1.sqlite", "worker_process_7.1.nsys-rep"):
+        assert who(f"{folder}/{name}").role == role
+        assert path_role(f"{folder}/{name}", "save") == role
+
+
+def test_an_expression_makes_any_folder_the_role_of_an_nsys_report() -> None:
+    rules = compile_rules([r"^(?P<role>[^/]+)/worker_process"])
+    assert resolve("mine/worker_process_7.1.sqlite", {}, rules).role == "mine"
+
+
 def test_ranges_of_one_nsys_process_sort_by_number() -> None:
     names = [f"worker_process_7.{number}.jsonl" for number in (1, 2, 10)]
     assert _sorted(names[::-1]) == names

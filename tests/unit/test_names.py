@@ -559,3 +559,23 @@ def test_what_verl_puts_into_a_name_comes_out_of_it(
 def test_a_host_name_of_any_shape_comes_out_of_an_ascend_folder(host: str, pid: int) -> None:
     told = facts(f"{host}_{pid}_{STAMP}_ascend_pt")
     assert (told.host, told.pid, told.time) == (host, pid, STAMP)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *("node0", "host3", "worker-1", "Node_12", "server7", "pod-0"),
+        *("gpu-node0", "npu-node1.cluster.local", "dgx-host02", "10.0.0.3", "ip-10-0-0-3.ec2"),
+    ],
+)
+def test_a_folder_called_like_a_host_is_no_role(folder: str) -> None:
+    assert folder_facts(f"{folder}/trace.json.gz").role is None
+    assert folder_facts(f"actor_update/{folder}/trace.json.gz").role == "actor_update"
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["node", "my_stage", "reward_worker", "worker_pool", "actor_worker_0", "v1.2.3", "ip-1"],
+)
+def test_what_only_resembles_a_host_may_be_a_role(folder: str) -> None:
+    assert folder_facts(f"{folder}/trace.json.gz").role == folder
