@@ -79,6 +79,22 @@ class Process:
         return None if pid & 31 == _HOST_DEVICE else pid & 31
 
     @property
+    def encoded_pid(self) -> int | None:
+        """The traced process's number that the number of a device's layer holds."""
+        pid = count_of(self.pid)
+        if pid is None or self.device_number != pid & 31:
+            return None
+        if self._sort_index is not None and (pid >> 5) & 31 != self._sort_index:
+            return None
+        return pid >> 10 or None
+
+    @property
+    def is_numbered_like_a_layer(self) -> bool:
+        """Whether its number holds its sort index, which for 0 would say little."""
+        pid = count_of(self.pid)
+        return bool(self._sort_index) and pid is not None and (pid >> 5) & 31 == self._sort_index
+
+    @property
     def is_device(self) -> bool:
         """Whether this is a layer of a device, so that events without arguments are its tasks."""
         return self.name in _DEVICE_LAYERS
@@ -95,15 +111,20 @@ class Process:
 
 
 def host_pid(processes: Iterable[Process]) -> int | None:
-    """The number of the process that was traced."""
-    derived = None
-    for process in processes:
-        pid = count_of(process.pid)
-        if pid and process.is_host:
-            return pid
-        if pid and process.device_number == pid & 31 and derived is None:
-            derived = pid >> 10 or None
-    return derived
+    """The number that the system gave to the process that was traced; None where it is uncertain.
+
+    The program's own rows have that number, and those of a device's layers hold it. Where the
+    program's rows are numbered like a layer too, the other layers tell whether that is so.
+    """
+    layers = list(processes)
+    derived = {pid for one in layers if not one.is_host and (pid := one.encoded_pid)}
+    host = next((one for one in layers if one.is_host and count_of(one.pid)), None)
+    own = None if host is None else count_of(host.pid)
+    if host is None or own is None:
+        return derived.pop() if len(derived) == 1 else None
+    if own not in derived and own >> 10 in derived:
+        return own >> 10
+    return own if own in derived or not host.is_numbered_like_a_layer else None
 
 
 def by_device(processes: Iterable[Process]) -> list[tuple[int | None, Process]]:

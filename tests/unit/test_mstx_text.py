@@ -11,7 +11,9 @@ import pytest
 
 from rl_insight.errors import ReadError
 from rl_insight.parsers import Parsed
-from rl_insight.parsers.mstx_events import QUICK_EVENT
+from rl_insight.parsers.mstx_events import QUICK_EVENT, MstxArgs, MstxEvent
+from rl_insight.parsers.mstx_processes import Process, host_pid
+from rl_insight.parsers.op_names import OpNames
 from tests.ascend_captures import (
     ANALYSIS,
     BASE_NS,
@@ -382,6 +384,39 @@ def test_the_host_process_is_known_by_its_number(tmp_path: Path) -> None:
     assert one(read(tmp_path / "1"), "lanes")["pid"] == 3467369
     events = [*BUSY, *process(4711, "Python", "CPU")]
     assert one(read(tmp_path / "2", events), "lanes")["pid"] == 4711
+
+
+@pytest.mark.parametrize(
+    ("host", "sort_index", "others", "pid"),
+    [
+        # As torch_npu writes it: the number of the system, that layers of a device repeat.
+        (4000, 0, [4000 << 10 | 29 << 5], 4000),
+        # Numbered like a layer, which another layer proves.
+        (4000 << 10 | 1 << 5, 1, [4000 << 10 | 29 << 5], 4000),
+        # The same without a second opinion, or against it: by chance or not, nobody knows.
+        (4000 << 10 | 1 << 5, 1, [], None),
+        (4000 << 10 | 1 << 5, 1, [5000 << 10 | 29 << 5], None),
+        # A container has numbers of its own.
+        (77, 0, [4000 << 10 | 29 << 5], 77),
+        # Without the program's own rows, devices that agree tell it.
+        (None, 0, [4000 << 10 | 29 << 5, 4000 << 10 | 13 << 5], 4000),
+        (None, 0, [4000 << 10 | 29 << 5, 5000 << 10 | 13 << 5], None),
+    ],
+)
+def test_the_number_of_a_row_is_not_taken_for_that_of_the_process(
+    host: int | None, sort_index: int, others: list[int], pid: int | None
+) -> None:
+    events = [] if host is None else process(host, "Python", "CPU", sort_index)
+    for number in others:
+        events += process(number, "Ascend Hardware", "NPU 0", number >> 5 & 31)
+    made = [Process(number, OpNames()) for number in dict.fromkeys(e["pid"] for e in events)]
+    for layer in made:
+        for row in events:
+            if row["pid"] == layer.pid:
+                args = MstxArgs(**row["args"])
+                layer.describe(MstxEvent(ph="M", name=row["name"], pid=layer.pid, tid=0, args=args))
+
+    assert host_pid(made) == pid
 
 
 # Damage
