@@ -34,6 +34,3 @@ class CallNumbers:
         if call.number < len(numbers) and numbers[call.number]:
             return numbers[call.number]
         return self._far.get(call, 0) if self._far else 0
-
-    def __bool__(self) -> bool:
-        return bool(self._near or self._far)

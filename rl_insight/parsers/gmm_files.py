@@ -40,6 +40,11 @@ class GroupLists:
             one[order] for one in columns
         )
 
+    @property
+    def apis(self) -> list[str]:
+        """The names of the APIs, as the files have them."""
+        return list(self._apis)
+
     def _api(self, name: str) -> int:
         return self._apis.setdefault(name, len(self._apis))
 

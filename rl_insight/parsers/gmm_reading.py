@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from rl_insight.data.names import folder_facts, root_label
+from rl_insight.data.names import DUMP_FOLDER, folder_facts, root_label
 from rl_insight.errors import ReadError
 from rl_insight.parsers import gmm_dump, gmm_parallel, gmm_stack
 from rl_insight.parsers.base import Parsed, Source
@@ -48,9 +48,9 @@ class DumpReader:
     def rows(self) -> Iterator[pa.Table]:
         """Rows of `expert_load`, by API and number of the call, in tables of a bounded size."""
         self._root = str(self.source.root)
-        self._read_json()
-        rows = LoadRows(self.source.source_id)
         files = GroupLists(self.source.files)
+        self._read_json(files)
+        rows = LoadRows(self.source.source_id)
         for path, call in files:
             self._count_named(call)
             if self._file(path, call, rows) and rows.full:
@@ -64,18 +64,18 @@ class DumpReader:
         self._doubts()
         settle(self.parsed, self._dump, 0 if self._dump is None else self._dump.named - self._named)
 
-    def _read_json(self) -> None:
+    def _read_json(self, files: GroupLists) -> None:
         problems, root = self.parsed.problems, self.source.root
         for path in self.source.files:
             name = file_name(path) if path.endswith(".json") else ""
             if name == DUMP:
                 self._dump = gmm_dump.read(root / path, problems)
             elif name == STACK:
-                self._phases = gmm_stack.read(root / path, problems)
+                self._phases = gmm_stack.read(root / path, problems, files.apis)
             elif name == METADATA:
                 # Beside the dump it is the rank's own, above it that of whoever wrote it there.
                 folder = path.replace("\\", "/").rpartition("/")[0]
-                own = self.source.path in (folder, f"{folder}/dump_tensor_data".lstrip("/"))
+                own = self.source.path in (folder or ".", f"{folder}/{DUMP_FOLDER}".lstrip("/"))
                 rank = folder_facts(self.source.path, root_label(root)).rank
                 self._place = gmm_parallel.place(root / path, rank, own, problems)
 

@@ -14,7 +14,7 @@ Sources: msprobe, core/dump/data_dump/json_writer.py, core/common/utils.py; torc
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rl_insight.errors import ReadError
@@ -57,12 +57,17 @@ class Phases:
         code = self._codes.get(one)
         return PHASES[code - 1] if code else None
 
-    def __bool__(self) -> bool:
-        return bool(self._codes)
 
+def read(path: Path, problems: Problems, apis: Iterable[str] = ()) -> Phases:
+    """The phases that the stack.json at `path` tells; damage is a problem, never an error.
 
-def read(path: Path, problems: Problems) -> Phases:
-    """The phases that the stack.json at `path` tells; damage is a problem, never an error."""
+    Looked at are the calls of `apis`, and of others whose names say that they multiply by groups.
+    """
+    names = [api.encode("utf-8", "surrogateescape") for api in apis]
+
+    def wanted(text: bytes) -> bool:
+        return may_have_group_list(text) or any(name in text for name in names)
+
     phases = Phases()
     own = Problems()
     try:
@@ -70,7 +75,7 @@ def read(path: Path, problems: Problems) -> Phases:
             if text is None:
                 example = f"the entry {key:.50} has more than {_LONGEST_ENTRY} bytes"
                 problems.add("stack_damaged", "warning", example=example)
-            elif may_have_group_list(key.encode("utf-8", "replace")) or may_have_group_list(text):
+            elif wanted(key.encode("utf-8", "surrogateescape")) or wanted(text):
                 _take(key, text, phases, problems)
     except ReadError as error:
         problems.add("stack_damaged", "warning", example=str(error))

@@ -460,6 +460,22 @@ def test_a_dump_of_which_nothing_is_left_has_failed(tmp_path: Path) -> None:
     )
 
 
+def test_a_tensor_that_was_saved_on_an_npu_is_read_without_one(tmp_path: Path) -> None:
+    data = write_dump(tmp_path)
+    source = save(tmp_path / "small.bin", [10, 25, 30], device="npu:0")
+    with zipfile.ZipFile(source) as small:
+        pickled, numbers = small.read("small/data.pkl"), small.read("small/data/0")
+    # torch_npu gives its function what torch gives, and then how the device stored it.
+    plain = b"torch._utils\n_rebuild_tensor_v2"
+    made = pickled.replace(plain, b"torch_npu.utils.storage\n_rebuild_npu_tensor")
+    made = made.replace(b")RtR.", b")RK\x02tR.")
+    assert len(made) > len(pickled) + 2
+    with zipfile.ZipFile(data / name(0), "w") as archive:
+        archive.writestr("x/data.pkl", made)
+        archive.writestr("x/data/0", numbers)
+    assert read_one(tmp_path).loads == [[10, 25, 30]]
+
+
 def test_a_file_that_would_run_code_is_refused_and_nothing_runs(tmp_path: Path) -> None:
     data = write_dump(tmp_path, calls=[[1, 2]])
     mark = tmp_path / "ran"
@@ -514,6 +530,15 @@ def test_what_a_killed_writer_left_is_told_unless_it_was_written_again(tmp_path:
 
 
 # --- the parallel group ------------------------------------------------------------------------
+
+
+def test_the_input_may_be_the_folder_of_the_tensors_itself(tmp_path: Path) -> None:
+    data = write_dump(tmp_path, rank=5, calls=[[1, 2]])
+    (data / "profiler_metadata.json").write_text(groups(4, 5, rank=1))
+    dump = read_one(data)
+    assert dump.path == "."
+    assert dump.loads == [[1, 2]]
+    assert dump.column("ep_rank") == [1]
 
 
 def groups(*members: int, name: str = "ep", rank: int = 0) -> str:

@@ -134,6 +134,16 @@ def test_stack_json_gives_each_call_its_phase(tmp_path: Path) -> None:
     assert dump.said == ("ok", None)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_calls_of_any_api_that_has_files_get_their_phase(tmp_path: Path, shared: bool) -> None:
+    api = "VF.by_expert"
+    data = write_dump(tmp_path, calls=[[1, 2]], api=api, stacks={0: [BACKWARD, APPLY]})
+    if not shared:
+        content = {f"{api}.0.forward": [BACKWARD, APPLY]}
+        (data.parent / "stack.json").write_text(json.dumps(content))
+    assert read_one(tmp_path).column("phase") == ["backward"]
+
+
 def test_older_releases_write_the_frames_by_call(tmp_path: Path) -> None:
     data = write_dump(tmp_path, calls=[[1, 2], [1, 2]])
     content = {
