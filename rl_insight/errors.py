@@ -4,6 +4,8 @@ Each carries one sentence that names the file or the key and, where there is one
 `rl_insight.main` is the only place that prints them and chooses the exit code.
 """
 
+from collections.abc import Mapping
+
 
 class RLInsightError(Exception):
     """Base of all errors raised on purpose; `exit_code` is what the command line ends with."""
@@ -26,7 +28,14 @@ class InputError(UsageError):
 
 
 class ReadError(RLInsightError):
-    """One input file cannot be read; it becomes a `failed` row and costs nobody else's data."""
+    """One input file cannot be read; it becomes a `failed` row and costs nobody else's data.
+
+    `whose` is what is known of it all the same: role, rank_id and step, as files beside it tell.
+    """
+
+    def __init__(self, *words: object, whose: Mapping[str, object] | None = None) -> None:
+        super().__init__(*words)
+        self.whose: Mapping[str, object] = whose or {}
 
 
 class CacheError(RLInsightError):

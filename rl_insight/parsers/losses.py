@@ -1,10 +1,33 @@
 """What the trace reader lost, as one sentence for a person. Neutral to profilers."""
 
-from rl_insight.problems import Problems
+from rl_insight.problems import Problem, Problems
 
 # The reader's words for a file that ends before the capture did.
 _CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "read_failed", "too_large")
 _EMPTY = "empty_file"
+# What a count of them is called: of one, of several.
+_WORDS = {
+    "line_undecodable": ("a line cannot be read", "lines cannot be read"),
+    "line_too_large": ("a line is too long to be read", "lines are too long to be read"),
+    "event_undecodable": ("an event cannot be read", "events cannot be read"),
+    "event_too_large": ("an event is too large to be read", "events are too large to be read"),
+    "field_dropped": ("a value cannot be read", "values cannot be read"),
+    "metadata_damaged": ("the metadata is damaged", "parts of the metadata are damaged"),
+    "metadata_undecodable": (
+        "a value of the metadata cannot be read",
+        "values of the metadata cannot be read",
+    ),
+    "metadata_too_large": (
+        "a value of the metadata is too large",
+        "values of the metadata are too large",
+    ),
+    "events_not_a_list": ("its events are no list", "lists of events are none"),
+    "trailing_data": (
+        "something follows the end of the trace",
+        "parts follow the end of the trace",
+    ),
+    "concatenated": ("a second trace follows the first", "more traces follow the first"),
+}
 # Those of which the example says what is damaged.
 _OF_TABLES = ("table_damaged", "column_missing", "column_odd")
 
@@ -54,12 +77,21 @@ def lost(
         where = "" if cut.offset is None else f" after {_bytes(cut.offset)} of unpacked text"
         return f"the file breaks off{where}; {kept}"
     worst = max(found, key=lambda one: one.count)
-    where = "" if worst.offset is None else f", first at byte {worst.offset:,}"
-    times = "once" if worst.count == 1 else f"{worst.count:,} times"
-    damage = f"damaged ({worst.code}, {times}{where})"
-    if worst.code in _OF_TABLES:
-        damage = f"damaged: {worst.example}"
-    return f"{damage}{f' ({writer})' if writer else ''}; {kept}"
+    damage = worst.example if worst.code in _OF_TABLES else _in_words(worst)
+    return f"damaged: {damage}{f' ({writer})' if writer else ''}; {kept}"
+
+
+def _in_words(problem: Problem) -> str:
+    """What happened, how often and where: `3 lines cannot be read, the first at byte 1,168`."""
+    number = problem.count
+    what = problem.code.replace("_", " ")
+    words = f"{what}, {number:,} times" if number > 1 else what
+    if problem.code in _WORDS:
+        one, several = _WORDS[problem.code]
+        words = one if number == 1 else f"{number:,} {several}"
+    if problem.offset is None:
+        return words
+    return f"{words}, {'at' if number == 1 else 'the first at'} byte {problem.offset:,}"
 
 
 def _bytes(count: int) -> str:

@@ -13,7 +13,7 @@ from rl_insight.parsers import mstx_metadata
 from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.losses import lost, why_empty
 from rl_insight.parsers.mstx_capture import MstxCapture
-from rl_insight.parsers.mstx_discovery import OUTPUT, claims, is_database, is_trace
+from rl_insight.parsers.mstx_discovery import OUTPUT, claims, is_database, is_raw, is_trace
 from rl_insight.parsers.mstx_metadata import Told
 from rl_insight.parsers.mstx_tables import Wanted, build
 from rl_insight.parsers.options import RANGE_DEPTH, range_depth
@@ -45,7 +45,8 @@ class MstxParser:
         if not databases and not traces:
             if not source.files and not any(source.absolute.iterdir()):
                 return Parsed("empty", "the capture is an empty folder: nothing was recorded")
-            raise ReadError(_not_analysed(source))
+            told = mstx_metadata.read(source.root, source.files, Problems())
+            raise ReadError(_not_analysed(source), whose=_whose(told))
         wanted = Wanted(
             source.source_id,
             identity.path_role(source.path, source.root.name),
@@ -53,11 +54,14 @@ class MstxParser:
         )
         problems = Problems()
         told = mstx_metadata.read(source.root, source.files, problems)
-        if not databases:
-            return _from_text(source, traces[0], told, wanted, problems)
-        if not traces:
-            return _from_database(source, databases[0], told, wanted, problems)
-        return _from_either(source, databases[0], traces[0], told, wanted, problems)
+        try:
+            if not databases:
+                return _from_text(source, traces[0], told, wanted, problems)
+            if not traces:
+                return _from_database(source, databases[0], told, wanted, problems)
+            return _from_either(source, databases[0], traces[0], told, wanted, problems)
+        except ReadError as error:
+            raise ReadError(str(error), whose=_whose(told)) from error
 
 
 PARSER = MstxParser()
@@ -143,15 +147,17 @@ def _from_text(source: Source, path: str, told: Told, wanted: Wanted, problems: 
         return Parsed(status, why, capture.events, problems, tables)
     detail = damage
     if not any(device.is_analysed for device in capture.devices.values()):
-        missing = _without_analysis(capture, told)
+        missing = _without_analysis(capture, told, damage is not None)
         problems.add("no_overlap_analysis", "warning", example=missing)
         detail = missing if detail is None else f"{detail}; {missing}"
     return Parsed("ok" if damage is None else "salvaged", detail, capture.events, problems, tables)
 
 
-def _without_analysis(capture: MstxCapture, told: Told) -> str:
+def _without_analysis(capture: MstxCapture, told: Told, is_damaged: bool = False) -> str:
     """Why a trace may have no «Overlap Analysis», and what it is drawn from."""
     why = "collected at level_none" if _is_level_none(told) else "collected at level_none?"
+    if is_damaged and not _is_level_none(told):
+        why = "it may be in what was lost"
     if any(capture.devices.values()):
         return f"no Overlap Analysis ({why}); its tasks say when the device was busy"
     return f"no Overlap Analysis and no device tasks ({why}); it is drawn without a breakdown"
@@ -161,15 +167,19 @@ def _is_level_none(told: Told) -> bool:
     return (told.level or "").lower().replace("_", "") == "levelnone"
 
 
+def _whose(told: Told) -> Mapping[str, object]:
+    """What the small files beside a capture tell, also where nothing of it can be read."""
+    return {"role": told.role, "rank_id": told.rank(Problems()), "step": told.step}
+
+
 def _not_analysed(source: Source) -> str:
-    """What to do about a capture that has no result."""
+    """What to do about a capture that has no result; a command stands last, to be copied."""
     folder = source.absolute if source.absolute.is_dir() else source.root
     what = "never analysed: it holds only raw data"
     if (folder / OUTPUT).is_dir():
         what = f"not analysed: its {OUTPUT} holds no result"
+    if not any(is_raw(one.name) for one in folder.iterdir() if one.is_dir()):
+        what = what.partition(":")[0] if what.startswith("never") else what
+        return f"{what}, and nothing is left to analyse: neither FRAMEWORK nor PROF_* is there"
     command = command_line(["rl-insight", "preprocess", str(source.root)])
-    return (
-        f"{what}. Where torch_npu is installed, run `{command}`, which analyses all such captures, "
-        "or in Python for this one "
-        f"`from torch_npu.profiler.profiler import analyse; analyse({str(folder)!r})`"
-    )
+    return f"{what}; run this where torch_npu is installed: {command}"

@@ -102,6 +102,11 @@ def is_database(path: str) -> bool:
     return _DATABASE.fullmatch(_name(path)) is not None
 
 
+def is_raw(folder: str) -> bool:
+    """Whether a folder of a capture, by its name, holds data that can be analysed."""
+    return _RAW.fullmatch(folder) is not None
+
+
 def is_trace(path: str) -> bool:
     """Whether a file is named like the trace of a capture."""
     return _TRACE.fullmatch(_name(path)) is not None

@@ -13,18 +13,20 @@ from pathlib import Path
 import pyarrow as pa
 
 from rl_insight import tables
-from rl_insight.errors import RLInsightError
+from rl_insight.errors import ReadError, RLInsightError
 from rl_insight.parsers import PARSERS, Found, Parsed, Parser, Source
 from rl_insight.part_writer import PartWriter
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.unit_file import read_unit
 from rl_insight.pipeline.units import source_id
+from rl_insight.plain_text import ends_with_command
 from rl_insight.schema import SCHEMAS, STATUSES
 
 _LOG = logging.getLogger(__name__)
 
 # `detail` is one sentence for a person; an error may quote what it stumbled over.
 _DETAIL_LIMIT = 1_000
+_NOBODYS: Mapping[str, object] = {}
 
 
 def parse_unit(unit_file: Path, root: Path, output: Path, options: Mapping[str, object]) -> None:
@@ -98,7 +100,8 @@ def _parse_source(
             writers[name].add(table)
     except RLInsightError as error:
         _LOG.warning("%s: %s", found.path, error)
-        row = _lost(parser, source, str(error), begun)
+        whose = error.whose if isinstance(error, ReadError) else {}
+        row = _lost(parser, source, str(error), begun, whose)
     except OSError as error:
         _LOG.warning("%s: %s", found.path, error)
         row = _lost(parser, source, f"cannot be read: {error.strerror or error}", begun)
@@ -130,21 +133,33 @@ def _check(parser: Parser, source: Source, name: str, table: pa.Table) -> None:
         raise ValueError(f"the table {name!r} has rows of another source")
 
 
-def _lost(parser: Parser, source: Source, detail: str, begun: bool) -> pa.Table:
-    return _row(parser, source, Parsed("salvaged" if begun else "failed", detail))
+def _lost(
+    parser: Parser,
+    source: Source,
+    detail: str,
+    begun: bool,
+    whose: Mapping[str, object] = _NOBODYS,
+) -> pa.Table:
+    return _row(parser, source, Parsed("salvaged" if begun else "failed", detail), whose)
 
 
-def _row(parser: Parser, source: Source, parsed: Parsed) -> pa.Table:
-    """The row of `sources`, as a table. Raises ValueError for what a parser must not say."""
+def _row(
+    parser: Parser, source: Source, parsed: Parsed, whose: Mapping[str, object] = _NOBODYS
+) -> pa.Table:
+    """The row of `sources`, as a table, with the role, rank and step that are known to be its own.
+
+    Raises ValueError for what a parser must not say.
+    """
     if parsed.status not in STATUSES:
         raise ValueError(f"{parsed.status!r} is no status; there are {', '.join(STATUSES)}")
-    return tables.from_rows(SCHEMAS["sources"], [_source_row(parser, source, parsed)])
+    known = {name: whose.get(name) for name in ("role", "rank_id", "step")}
+    return tables.from_rows(SCHEMAS["sources"], [{**_source_row(parser, source, parsed), **known}])
 
 
 def _source_row(parser: Parser, source: Source, parsed: Parsed) -> dict[str, object]:
     size, mtime = _size_and_mtime(source)
     detail = parsed.detail
-    if detail is not None and len(detail) > _DETAIL_LIMIT:
+    if detail is not None and len(detail) > _DETAIL_LIMIT and not ends_with_command(detail):
         detail = f"{detail[: _DETAIL_LIMIT - 1]}…"
     return {
         "source_id": source.source_id,

@@ -17,6 +17,8 @@ from rl_insight.pipeline.settle import MergeOptions, Row, Settled, excluded, sim
 from rl_insight.pipeline.units import source_id
 from rl_insight.problems import Problems
 
+_UNTOLD: Row = {}
+
 
 def source_rows(parsed: Sequence[Row], settled: Settled, options: MergeOptions) -> list[Row]:
     """Complete the rows that parse jobs wrote: whose they are, and what the merge noticed."""
@@ -115,7 +117,7 @@ def _complete(
             values = {lane[name] for lane in lanes}
             result[name] = values.pop() if len(values) == 1 else None
         return result
-    whose = _whose(str(row["path"]), options)
+    whose = _whose(str(row["path"]), options, row)
     if reasons:
         return {**row, **whose, "status": "skipped", "detail": reasons[0]}
     return _without_lanes(row, whose, options)
@@ -142,8 +144,10 @@ def _without_lanes(row: Row, whose: Row, options: MergeOptions) -> Row:
     return result
 
 
-def _whose(path: str, options: MergeOptions) -> Row:
-    who = identity.resolve(path, {}, options.rules, options.root_name)
+def _whose(path: str, options: MergeOptions, told: Mapping[str, object] = _UNTOLD) -> Row:
+    """Whose a source without lanes is: by its path, and by what its parse job found beside it."""
+    known = {name: told.get(name) for name in ("role", "rank_id", "step")}
+    who = identity.resolve(path, known, options.rules, options.root_name)
     return {"role": who.role, "replica": who.replica, "rank_id": who.rank_id, "step": who.step}
 
 

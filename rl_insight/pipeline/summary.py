@@ -13,7 +13,7 @@ from rl_insight.pipeline import layout
 from rl_insight.pipeline.load_summary import LoadSummary, load_lines, summarise_loads
 from rl_insight.pipeline.summary_tables import read
 from rl_insight.pipeline.terminal import duration, printable
-from rl_insight.plain_text import count
+from rl_insight.plain_text import count, ends_with_command
 from rl_insight.problems import CLOCK
 from rl_insight.schema import SPANS, STATUSES
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 # More kinds of trouble than this are not read any more; the table has them all.
 _SHOWN_TROUBLES = 12
+
+_LONGEST_DETAIL = 300
+# A path may have 4,096 bytes, and a command may name two.
+_LONGEST_COMMAND = 10_000
 
 # What `--strict` does not accept. A skipped source was left out by rule or by a filter.
 _DAMAGED = ("salvaged", "empty", "failed")
@@ -167,7 +171,10 @@ def _told(trouble: Trouble) -> str:
     example = printable(trouble.example, 160)
     if trouble.sources > 1:
         example = f"{count(trouble.sources, 'input')}, such as {example}"
-    return f"{what}: {example}: {printable(detail)}" if detail else f"{what}: {example}"
+    if not detail:
+        return f"{what}: {example}"
+    limit = _LONGEST_COMMAND if ends_with_command(detail) else _LONGEST_DETAIL
+    return f"{what}: {example}: {printable(detail, limit)}"
 
 
 def _troubles(sources: pa.Table, statuses: list[str]) -> tuple[Trouble, ...]:

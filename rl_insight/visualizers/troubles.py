@@ -7,7 +7,7 @@ from itertools import groupby, islice
 
 import numpy as np
 
-from rl_insight.plain_text import count
+from rl_insight.plain_text import count, ends_with_command
 from rl_insight.problems import CLOCK
 from rl_insight.visualizers.columns import Columns
 from rl_insight.visualizers.labels import SENTENCE_LIMIT, plain
@@ -18,6 +18,8 @@ TROUBLED = ("failed", "salvaged", "empty", "doubtful", "skipped")
 COLUMNS = ("source_id", "path", "parser", "status", "detail", "problems")
 # Of each kind, so that many of one do not hide the few of another.
 _SHOWN = 100
+# A path may have 4,096 bytes, and a command may name two.
+_LONGEST_COMMAND = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +91,18 @@ def summarised(
     if numbers["skipped"]:
         kinds.append(f"{numbers['skipped']:,} skipped")
     shown = tuple(
-        (trouble.status, plain(trouble.path, 160), plain(trouble.detail, SENTENCE_LIMIT))
+        (trouble.status, plain(trouble.path, 160), plain(trouble.detail, _limit(trouble.detail)))
         for _, group in groupby(troubles, key=lambda trouble: trouble.status)
         for trouble in islice(group, _SHOWN)
     )
     rest = len(troubles) - len(shown)
     more = f"… and {rest:,} more; all are in tables/sources.parquet." if rest else None
     return TroubleList(f"{', '.join(kinds)} (of {sources:,})", shown, more, calm)
+
+
+def _limit(detail: str) -> int:
+    """A sentence may be shortened, but not a command in it: nobody could copy it."""
+    return _LONGEST_COMMAND if ends_with_command(detail) else SENTENCE_LIMIT
 
 
 def losses(troubles: Sequence[Trouble], noun: str, empty: str) -> list[str]:

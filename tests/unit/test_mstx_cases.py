@@ -261,9 +261,7 @@ def test_50_captures_that_were_never_analysed_say_what_to_do_and_the_rest_is_dra
         (interrupted, "not analysed: its ASCEND_PROFILER_OUTPUT holds no result"),
     ):
         assert found[folder.relative_to(run).as_posix()][1] == (
-            f"{what}. Where torch_npu is installed, run `rl-insight preprocess {run}`, which "
-            "analyses all such captures, or in Python for this one "
-            f"`from torch_npu.profiler.profiler import analyse; analyse('{folder}')`"
+            f"{what}; run this where torch_npu is installed: rl-insight preprocess {run}"
         )
 
 
@@ -276,7 +274,58 @@ def test_50_the_command_that_analyses_names_a_folder_with_a_space_as_a_shell_tak
 
     ((_, detail),) = states(drawn(run, tmp_path / "out")).values()
 
-    assert f"`rl-insight preprocess '{run}'`" in str(detail)
+    assert str(detail).endswith(f": rl-insight preprocess '{run}'")
+
+
+def test_50_what_was_never_analysed_still_tells_whose_it_is(run: Path, tmp_path: Path) -> None:
+    raw = run / "actor_update/host_4711_20260312032448123_ascend_pt"
+    (raw / "FRAMEWORK").mkdir(parents=True)
+    (raw / "profiler_info_3.json").write_text(json.dumps(info(3)))
+    # AND a capture of which the result cannot be read
+    write_text(run / "actor_update/b_ascend_pt", "no trace at all", told=info("5"))
+
+    tables = drawn(run, tmp_path / "out")
+
+    assert [(row["status"], row["role"], row["rank_id"]) for row in tables["sources"]] == [
+        ("failed", "actor_update", 5),
+        ("failed", "actor_update", 3),
+    ]
+
+
+def test_50_where_nothing_is_left_to_analyse_nobody_is_sent_to_analyse_it(
+    run: Path, tmp_path: Path
+) -> None:
+    gone, never = run / "actor_update/a_ascend_pt", run / "actor_update/b_ascend_pt"
+    (gone / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+    never.mkdir()
+    for folder in (gone, never):
+        (folder / "profiler_info_0.json").write_text(json.dumps(info()))
+
+    found = states(drawn(run, tmp_path / "out"))
+
+    left = "and nothing is left to analyse: neither FRAMEWORK nor PROF_* is there"
+    assert found == {
+        "actor_update/a_ascend_pt": (
+            "failed",
+            f"not analysed: its ASCEND_PROFILER_OUTPUT holds no result, {left}",
+        ),
+        "actor_update/b_ascend_pt": ("failed", f"never analysed, {left}"),
+    }
+
+
+def test_49_what_damage_may_have_cost_is_not_put_down_to_the_level(
+    run: Path, tmp_path: Path
+) -> None:
+    events = [mstx("update_actor", 40, 20), mstx("compute_ref_log_prob", 10, 25)]
+    text = json.dumps(events)[:-20]
+    write_text(run / "e2e/a_ascend_pt", text)
+    write_text(run / "e2e/b_ascend_pt", text, told=info(1, level="Level_none"))
+
+    (cut, of_none) = (detail for _, detail in states(drawn(run, tmp_path / "out")).values())
+
+    assert "no Overlap Analysis and no device tasks (it may be in what was lost)" in str(cut)
+    assert "level_none" not in str(cut)
+    assert "(collected at level_none)" in str(of_none)
 
 
 def test_50_a_capture_that_is_an_empty_folder_is_empty(run: Path, tmp_path: Path) -> None:

@@ -685,7 +685,7 @@ def test_a_damaged_line_costs_no_other(tmp_path: Path) -> None:
     parsed = parse_file(tmp_path, "a.jsonl")
     assert parsed.status == "salvaged"
     assert parsed.detail == (
-        "damaged (line_undecodable, once, first at byte 0); the 5 rows that could be read are kept"
+        "damaged: a line cannot be read, at byte 0; the 5 rows that could be read are kept"
     )
     assert lane(parsed)["rank_id"] == 3
 

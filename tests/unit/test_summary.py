@@ -160,6 +160,17 @@ def test_a_run_of_thousands_of_bad_files_is_told_in_a_few_lines(tmp_path):
     ]
 
 
+def test_a_command_is_never_cut_so_that_it_can_be_copied(tmp_path):
+    command = f"rl-insight preprocess /{'long/' * 300}end"
+    write(tmp_path, [source("a", "failed", f"never analysed; run this: {command}")])
+    told = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))
+    assert told[2] == f"  failed: a: never analysed; run this: {command}"
+    (tmp_path / "b").mkdir()
+    write(tmp_path / "b", [source("a", "failed", "x" * 400)])
+    told = lines(summarise(tmp_path / "b"), Outcome(0, tmp_path, 1.0, ()))
+    assert told[2] == f"  failed: a: {'x' * 299}…"
+
+
 def test_hostile_names_cannot_command_the_terminal(tmp_path):
     write(tmp_path, [source("\x1b[2Jrank\u202e0\n.json", "failed", "\x1b]0;owned\x07bad\nbad")])
     told = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))

@@ -216,6 +216,17 @@ def test_what_was_read_in_part_also_tells_that_its_time_is_doubtful(tmp_path: Pa
     ]
 
 
+def test_a_command_in_the_list_of_troubles_is_never_cut(tmp_path: Path) -> None:
+    made = Tables()
+    command = f"rl-insight preprocess /{'long/' * 300}end"
+    made.source("a", "a_ascend_pt", status="failed", detail=f"run this: {command}")
+
+    told = timeline_words.troubles(load(made, tmp_path))
+
+    assert told is not None
+    assert told.shown == (("failed", "a_ascend_pt", f"run this: {command}"),)
+
+
 def test_warnings_about_a_source_that_was_read_make_it_doubtful(tmp_path: Path) -> None:
     made = Tables()
 
