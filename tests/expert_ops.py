@@ -26,7 +26,10 @@ class Op:
 
 
 def training(
-    loads: Sequence[Sequence[Vector]], per_layer: int = 3, recompute: bool = False
+    loads: Sequence[Sequence[Vector]],
+    per_layer: int = 3,
+    recompute: bool = False,
+    gradients: int = 2,
 ) -> list[Op]:
     """The calls of training with `loads[micro_batch][layer]`."""
     ops: list[Op] = []
@@ -42,7 +45,7 @@ def training(
         for layer in reversed(range(len(layers))):
             if recompute:
                 add(micro_batch, layer, "recompute", 2 * micro_batch + 1, per_layer)
-            add(micro_batch, layer, "backward", 2 * micro_batch + 1, 2 * per_layer)
+            add(micro_batch, layer, "backward", 2 * micro_batch + 1, gradients * per_layer)
     return ops
 
 

@@ -27,6 +27,7 @@ Extent = Literal["whole", "begun", "forward"]
 """Training with a complete micro-batch; cut on its first way back; forward passes alone."""
 
 MOST_PER_LAYER = 6
+_FORWARD = ("compute", "log_prob", "reward", "rollout")
 _DEFAULT = 3
 # Fewer different group lists in a row than this do not tell how often each is used.
 _FEWEST_RUNS = 3
@@ -64,7 +65,7 @@ def expected_of(role: str | None) -> Expected:
         return None
     if "update" in role or role.endswith("_train"):
         return "training"
-    return "forward" if "compute" in role or "log_prob" in role or "rollout" in role else None
+    return "forward" if any(word in role for word in _FORWARD) else None
 
 
 def find_order(found: Calls, per_layer: int | Literal["auto"], expected: Expected) -> Finding:
@@ -72,7 +73,9 @@ def find_order(found: Calls, per_layer: int | Literal["auto"], expected: Expecte
     number up to 6 that does: every smaller divisor explains the same calls as more layers."""
     if per_layer == "auto":
         return _search(found, expected)
-    finding = replace(_at(found, per_layer, expected), thin=_thin(found, 2))
+    finding = _at(found, per_layer, expected)
+    if finding.extent != "forward":
+        finding = replace(finding, thin=_thin(found, finding))
     if finding.order is None:
         other = _search(found, expected)
         return replace(finding, fits=other.order.per_layer if other.order else None)
@@ -95,15 +98,17 @@ def _search(found: Calls, expected: Expected) -> Finding:
     for number in numbers:
         finding = _at(found, number, expected, sought=True)
         if finding.order:
-            return replace(finding, thin=_thin(found, _FEWEST_RUNS))
+            return replace(finding, thin=_thin(found, finding))
     return Finding()
 
 
-def _thin(found: Calls, fewest: int) -> bool:
-    """Whether fewer group lists differ from the one before than are needed to be sure; more are
-    where calls are missing. What stack.json says is enough."""
-    if found.span > len(found.at):
-        fewest = max(fewest, _FEWEST_RUNS_WITH_GAPS)
+def _thin(found: Calls, finding: Finding) -> bool:
+    """Whether too few group lists differ from the one before to be sure; more must where calls are
+    missing or gradients are. What stack.json says is enough."""
+    less_to_see = found.span > len(found.at) or any(
+        not order.gradients for order in finding.possible if finding.extent != "forward"
+    )
+    fewest = _FEWEST_RUNS_WITH_GAPS if less_to_see else _FEWEST_RUNS
     return found.runs < fewest and not (found.phase != UNKNOWN).any()
 
 
@@ -123,15 +128,18 @@ def _from_first(found: Calls, per_layer: int, expected: Expected, sought: bool) 
     if expected is None or sought:
         # One layer in training looks like three or four with fewer calls in a forward pass.
         whole = [order for order in whole if order.layers > 1]
-    # What repeats by chance early in a recording that was cut looks like a complete micro-batch.
-    begun = [] if len(whole) > 1 else begun_orders(found, per_layer)
+    # What repeats by chance early in a recording that was cut looks like complete micro-batches.
+    solid = found.runs >= _FEWEST_RUNS_WITH_GAPS and any(
+        found.span % order.period == 0 for order in whole
+    )
+    begun = [] if solid or len(whole) > 1 else begun_orders(found, per_layer)
     forward = []
     if forward_only(found, per_layer) and (
         (expected == "forward" and (per_layer > 1 or not sought))
         or mostly_one_layer_each(found, per_layer)
     ):
         layers = -(-found.span // per_layer)
-        forward = [Order(layers, per_layer, trains=False)]
+        forward = [Order(layers, per_layer, gradients=0)]
 
     by_extent: dict[Extent, list[Order]] = {
         "whole": whole and whole + begun,

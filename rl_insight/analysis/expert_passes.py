@@ -6,6 +6,8 @@ forward, then, from the last to the first, each repeats its forward calls (when 
 recomputed) and calls twice as many for its backward pass: two per matmul, for the gradient of the
 input and that of the weight. So the group lists of a micro-batch mirror each other, and that is how
 the order is recognised (verl, models/transformers/npu_patch.py; torch.utils.checkpoint).
+MindSpeed's backward pass is another operator (mindspeed/ops/gmm.py), so that of its `npu_gmm` only
+the recomputation mirrors the forward calls.
 """
 
 from collections.abc import Iterator
@@ -18,6 +20,12 @@ from rl_insight.schema import PHASES
 
 FORWARD, RECOMPUTE, BACKWARD = range(len(PHASES))
 
+# Recomputation, and calls for gradients per matmul.
+_WAYS_BACK = ((False, 2), (True, 2), (True, 0))
+# As long as others, so that only stack.json can tell them: one of the two gradients comes from
+# another operator.
+_TOLD_WAYS_BACK = (*_WAYS_BACK, (False, 1), (True, 1))
+
 # Hypotheses of recordings that were cut are checked one by one; this many, where loads that are
 # all alike let thousands of them look possible.
 _MOST_CHECKS = 200
@@ -26,18 +34,21 @@ _MOST_CHECKS = 200
 @dataclass(frozen=True, slots=True)
 class Order:
     """One order of calls: `layers` layers, each called `per_layer` times forward and `back` times
-    on the way back (0: there is none), from call `first` on."""
+    on the way back (0: there is none), from call `first` on.
+
+    `gradients` is how many calls of the way back each matmul has besides its recomputation.
+    """
 
     layers: int
     per_layer: int
     recompute: bool = False
-    trains: bool = True
+    gradients: int = 2
     first: int = 0
 
     @property
     def back(self) -> int:
         """Calls of one layer on the way back."""
-        return (2 + self.recompute) * self.per_layer if self.trains else 0
+        return (self.recompute + self.gradients) * self.per_layer
 
     @property
     def period(self) -> int:
@@ -52,7 +63,7 @@ class Order:
         layer = np.minimum(inside, forward - 1) // self.per_layer
         phase = np.full(len(at), FORWARD)
         sweep = micro_batch
-        if self.trains:
+        if self.back:
             from_last, within = np.divmod(inside - forward, self.back)
             layer = np.where(is_back, self.layers - 1 - from_last, layer)
             again = RECOMPUTE if self.recompute else BACKWARD
@@ -133,33 +144,28 @@ def calls(at: Array, vector: Array, phase: Array, total: Array) -> Calls:
 
 def whole_orders(found: Calls, per_layer: int) -> list[Order]:
     """The orders of training that the calls can be, with at least one micro-batch complete; the
-    simplest first: nothing cut, few micro-batches, no recomputation."""
-    candidates = [
-        order
-        for recompute in (False, True)
-        for order in _turning(found, per_layer, recompute)
-        if order.period <= found.span
-    ]
+    simplest first: nothing cut, both gradients, few micro-batches, no recomputation."""
+    candidates = [order for order in _turning(found, per_layer) if order.period <= found.span]
     uncut = [order for order in candidates if found.span % order.period == 0]
     cut = [order for order in candidates if found.span % order.period]
     fitting = [order for order in uncut if found.explained_by(order)]
     fitting += [order for order in cut[:_MOST_CHECKS] if found.explained_by(order)]
     return sorted(
         fitting,
-        key=lambda order: (found.span % order.period > 0, -order.layers, order.recompute),
+        key=lambda order: (
+            found.span % order.period > 0,
+            -order.gradients,
+            -order.layers,
+            order.recompute,
+        ),
     )
 
 
 def begun_orders(found: Calls, per_layer: int) -> list[Order]:
     """The orders of training that the calls can be the beginning of, cut on the first way back; the
     one that got farthest first."""
-    candidates = [
-        order
-        for recompute in (False, True)
-        for order in _turning(found, per_layer, recompute)
-        if order.period > found.span
-    ]
-    candidates.sort(key=lambda order: (order.layers, order.recompute))
+    candidates = [order for order in _turning(found, per_layer) if order.period > found.span]
+    candidates.sort(key=lambda order: order.layers)
     return [
         order
         for order in candidates[:_MOST_CHECKS]
@@ -193,17 +199,20 @@ def mostly_one_layer_each(found: Calls, per_layer: int, end: int | None = None) 
     return bool(3 * short.sum() > 2 * len(short))
 
 
-def _turning(found: Calls, per_layer: int, recompute: bool) -> Iterator[Order]:
+def _turning(found: Calls, per_layer: int) -> Iterator[Order]:
     """Orders whose last layer turns round and whose first layer ends where the calls allow it."""
-    most = (found.span - 1) // per_layer
-    layers = np.arange(1, most + 1)
-    back = (2 + recompute) * per_layer
+    told = bool((found.phase != UNKNOWN).any())
+    layers = np.arange(1, (found.span - 1) // per_layer + 1)
     forward = layers * per_layer
-    good = found.alike(forward - per_layer, forward + back)
-    period = layers * (per_layer + back)
-    start = np.minimum(np.searchsorted(found.at, period - back), len(found.at) - 1)
-    at_home = (found.at[start] >= period - back) & (found.at[start] < period)
-    if found.at[0] < per_layer:
-        good &= ~at_home | (found.vector[start] == found.vector[0])
-    for number in layers[good]:
-        yield Order(int(number), per_layer, recompute)
+    for recompute, gradients in _TOLD_WAYS_BACK if told else _WAYS_BACK:
+        back = (recompute + gradients) * per_layer
+        good = found.alike(forward - per_layer, forward + back)
+        period = layers * (per_layer + back)
+        start = np.minimum(np.searchsorted(found.at, period - back), len(found.at) - 1)
+        at_home = (found.at[start] >= period - back) & (found.at[start] < period)
+        if found.at[0] < per_layer:
+            good &= ~at_home | (found.vector[start] == found.vector[0])
+        if not gradients:
+            good[:1] = False  # one layer, recomputed, is two layers with equal loads
+        for number in layers[good]:
+            yield Order(int(number), per_layer, recompute, gradients)

@@ -237,6 +237,6 @@ def _note(
 
 def _among(numbers: list[int]) -> str:
     if len(numbers) == 1:
-        return "with or without recomputation"
+        return "but their way back can be another"
     shown = ", ".join(str(number) for number in numbers[:6])
     return f"the loads allow {shown}{' …' if len(numbers) > 6 else ''}"

@@ -55,6 +55,25 @@ def test_calls_of_training_are_told_apart(per_layer: int, recompute: bool) -> No
         assert not list(notes)
 
 
+@pytest.mark.parametrize("option", [2, "auto"])
+def test_recomputation_alone_mirrors_where_the_backward_pass_is_another_operator(
+    option: int | Literal["auto"],
+) -> None:
+    ops = expert_ops.training([[A, B, C], [D, E, F]], 2, True, gradients=0)
+    found, notes = run(table(cached(ops, api="MindSpeed.npu_gmm", load_kind="counts")), option)
+    assert found == truth(ops)
+    assert not list(notes)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_stack_json_tells_of_a_gradient_that_is_another_operator(recompute: bool) -> None:
+    ops = expert_ops.training([[A, B, C], [D, E, F]], 3, recompute, gradients=1)
+    rows = [{**row, "phase": op.phase} for row, op in zip(cached(ops), ops, strict=True)]
+    found, notes = run(table(rows))
+    assert found == truth(ops)
+    assert not list(notes)
+
+
 def test_the_order_written_out_by_hand() -> None:
     # Two layers, two matmuls each, with recomputation: 4 forward, then 2 + 4 per layer back.
     load = table(cached(expert_ops.training([[A, B]], 2, True)))
