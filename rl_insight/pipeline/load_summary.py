@@ -73,11 +73,12 @@ def load_lines(summary: LoadSummary) -> Iterator[str]:
     yield f"Expert load: {', '.join(what)}."
     if summary.fullest is not None:
         yield f"  least even: {_place(summary.fullest)}"
-    for note in summary.notes[:_SHOWN_NOTES]:
+    doubts = [note for note in summary.notes if note.severity != "info"]
+    for note in doubts[:_SHOWN_NOTES]:
         told = printable(note.example) if note.example else note.code.replace("_", " ")
         times = f" ({note.count:,} times)" if note.count > 1 else ""
         yield f"  {note.severity}: {told}{times}"
-    more = len(summary.notes) - _SHOWN_NOTES
+    more = len(doubts) - _SHOWN_NOTES
     if more > 0:
         yield f"  and {count(more, 'more note')} on the picture"
 
