@@ -11,6 +11,7 @@ from rl_insight.visualizers.heatmap_model import UNKNOWN, Heatmap, Rows
 
 # Items of a block of rows while columns are averaged.
 _BLOCK = 4_000_000
+_PART = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +59,24 @@ def lines(heatmap: Heatmap, room: int) -> Lines:
     ranks = len({segment.rank_id for segment in heatmap.segments})
     steps = len({segment.step for segment in heatmap.segments})
     head = f"{number:,} rows outnumber the pixels: averaged per layer over"
-    batches = " and all micro-batches" if len(np.unique(heatmap.rows.micro_batch)) > 1 else ""
+    batches = ["all micro-batches"] if len(np.unique(heatmap.rows.micro_batch)) > 1 else []
+    groupings = list(_groupings(ranks, steps))
+    coarsest = _merged(heatmap, *groupings[-1], None)
+    if len(coarsest) > room:
+        return _thinned(coarsest, room, number)
     # A line of a single pixel shows little: averages get two where they can.
-    for per_line in (2, 1):
-        for over_ranks, over_steps in _groupings(ranks, steps):
+    for per_line in (2, 1) if len(coarsest) * 2 <= room else (1,):
+        for over_ranks, over_steps in groupings:
             words = [
                 _group_words(over, all_, name)
                 for over, all_, name in ((over_ranks, ranks, "rank"), (over_steps, steps, "step"))
                 if over > 1
             ]
-            note = f"{head} {' and '.join(words) or 'the rank'}{batches}"
+            note = f"{head} {' and '.join([*words, *batches])}"
             found = _merged(heatmap, over_ranks, over_steps, note)
             if len(found) * per_line <= room:
                 return found
-    return _thinned(found, room, number)
+    return coarsest
 
 
 def cells(rows: Rows, drawn: Lines, columns: int) -> np.ndarray:
@@ -109,8 +114,12 @@ def max_over_mean(rows: Rows, drawn: Lines) -> np.ndarray:
     order = np.argsort(rows.start, kind="stable")
     most = np.empty(len(rows))
     total = np.empty(len(rows))
-    most[order] = np.maximum.reduceat(rows.values, rows.start[order])
-    total[order] = np.add.reduceat(rows.values, rows.start[order], dtype=np.float64)
+    # In parts, as numpy makes a copy of what it sums in another type.
+    for part in np.array_split(order, len(order) // _PART + 1):
+        begin, end = int(rows.start[part[0]]), int(rows.start[part[-1]] + rows.length[part[-1]])
+        starts = rows.start[part] - begin
+        most[part] = np.maximum.reduceat(rows.values[begin:end], starts)
+        total[part] = np.add.reduceat(rows.values[begin:end], starts, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(total > 0, most * rows.length / total, np.nan)[drawn.rows]
         known = np.isfinite(ratio)

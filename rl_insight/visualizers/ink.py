@@ -96,15 +96,17 @@ class Paper:
     def png(self, paint: Callable[[np.ndarray], None] | None = None) -> bytes:
         """The picture as the bytes of a PNG file.
 
-        `paint` may set pixels by itself when all else is drawn: it is given all of them, uint8
-        [height, width, 4].
+        `paint` may set pixels by itself, under all else that is drawn: it is given all of them,
+        white, as uint8 [height, width, 4].
         """
         target = io.BytesIO()
-        canvas = FigureCanvasAgg(self._figure)
-        canvas.draw()  # type: ignore[no-untyped-call]
-        pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+        renderer = FigureCanvasAgg(self._figure).get_renderer()  # type: ignore[no-untyped-call]
+        pixels = renderer.buffer_rgba()
+        np.asarray(pixels)[:] = 255
         if paint is not None:
             paint(np.asarray(pixels))
+        self._figure.patch.set_visible(False)
+        self._figure.draw(renderer)
         imsave(target, pixels, format="png", dpi=self._figure.dpi)
         return target.getvalue()
 

@@ -309,10 +309,16 @@ def test_an_unknown_colour_map_is_said(draw: Draw) -> None:
 def test_the_number_of_tokens_stands_in_cells_that_have_room(draw: Draw) -> None:
     made = Tables()
     made.layer([1_234, 56_789, 7], layer=0)
+    picture = draw(made)
 
-    texts = [text for text, _, _ in draw(made).texts]
+    texts = [text for text, _, _ in picture.texts]
 
     assert {"1,234", "56.8k", "7"} <= set(texts)
+    # They lie on the cells: those that are empty have only one colour.
+    sheet = picture.sheet
+    middle = sheet.top + sheet.size.row // 2
+    row = picture.pixels[middle, sheet.left : sheet.left + sheet.size.column - sheet.cell_edge]
+    assert len(np.unique(row, axis=0)) > 1
 
 
 @pytest.mark.parametrize("dpi", [50, 72, 100, 200])
