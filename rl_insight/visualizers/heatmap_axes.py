@@ -22,7 +22,7 @@ _TICK_POINTS, _AXIS_POINTS, _CELL_POINTS, _SMALL_POINTS = 8.0, 9.0, 7.0, 7.5
 _ROLE_LIMITS, _LABEL_WIDTH = (48, 36, 28, 24, 20, 14), 270
 _RULE = "#8a8f98"
 # Design pixels that a cell needs to show its number.
-_CELL_WIDTH, _CELL_HEIGHT = 36, 15
+_CELL_WIDTH, _CELL_HEIGHT = 36, 13
 _SCALE_TICK = 32
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rl_insight import notes, schema
@@ -151,4 +152,5 @@ def _notes(path: Path) -> list[Problem]:
     if not path.exists():
         return []
     with open(path, "rb") as stream, pq.ParquetFile(stream) as file:
-        return notes.of(file.schema_arrow)
+        # A table that was written bit by bit has them beside its schema only.
+        return notes.of(pa.schema([], metadata=file.metadata.metadata))

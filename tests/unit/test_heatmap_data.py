@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from rl_insight import notes, tables
 from rl_insight.visualizers import heatmap_data
 from rl_insight.visualizers.heatmap_model import ALL, UNKNOWN, Heatmap, Segment, View
 from tests import expert_tables
@@ -176,6 +178,21 @@ def test_what_the_files_held_and_what_said_so_is_counted(tmp_path: Path) -> None
         ("counts", "assumed", 2),
     ]
     assert [note.code for note in heatmap.notes] == ["load_kind_disagreement"]
+
+
+def test_notes_of_a_table_that_was_written_bit_by_bit_are_read_too(tmp_path: Path) -> None:
+    made = Tables()
+    made.layer([1], layer=0)
+    path = made.write(tmp_path) / "expert_load.parquet"
+    content = tables.read(path).replace_schema_metadata(None)
+    made.notes.add("late", "warning", example="Known only at the end.")
+    with pq.ParquetWriter(path, content.schema) as writer:
+        writer.write_table(content)
+        writer.add_key_value_metadata(notes.metadata(made.notes))
+
+    (note,) = heatmap_data.load(tmp_path, View()).notes
+
+    assert note.example == "Known only at the end."
 
 
 def test_the_balance_over_all_ranks_is_kept_apart_from_a_file_of_unknown_rank(
