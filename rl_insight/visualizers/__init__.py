@@ -8,6 +8,7 @@ from rl_insight.visualizers.base import Visualizer
 
 VISUALIZERS: Registry[Visualizer] = Registry("cluster visualizer", "rl_insight.visualizers")
 VISUALIZERS.register("html", "rl_insight.visualizers.timeline_html:VISUALIZER")
+VISUALIZERS.register("gmm_heatmap_html", "rl_insight.visualizers.heatmap_html:VISUALIZER")
 VISUALIZERS.register("png", "rl_insight.visualizers.timeline_png:VISUALIZER")
 VISUALIZERS.register("gmm_heatmap", "rl_insight.visualizers.heatmap_png:VISUALIZER")
 

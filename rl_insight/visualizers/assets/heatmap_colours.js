@@ -1,0 +1,84 @@
+"use strict";
+/* From numbers to colours: darker is always more. */
+(() => {
+  const MOST_SAMPLED = 400000;
+  // Shares of the layer's mean: blues below ×1, oranges above, ever darker (CIE lightness 98, 78,
+  // 77, 57, 40, 17), so that hue tells the side and lightness the amount.
+  const BELOW = ["#f7fbff", "#c9ddf0", "#9ecae1"];
+  const ABOVE = ["#fdae6b", "#f08030", "#d95f0e", "#a63603", "#6b2203", "#3d1200"];
+
+  /** Finite values of all lines, ascending; of very many every n-th. */
+  function sorted(lines, name) {
+    let count = 0;
+    for (const line of lines) count += line[name].length;
+    const every = Math.ceil(count / MOST_SAMPLED) || 1;
+    const found = [];
+    let at = 0;
+    let most = 0;
+    for (const line of lines) {
+      for (const value of line[name]) {
+        if (value === value) {
+          if (at % every === 0) found.push(value);
+          if (value > most) most = value;
+          at += 1;
+        }
+      }
+    }
+    return { values: Float64Array.from(found).sort(), most };
+  }
+
+  /**
+   * The end of the scale, which begins at 0, and the largest value. Few cells that are so full that
+   * all others would look empty lie beyond the end: as in the picture, beyond the 99.9th percentile
+   * if the fullest has more than twice that, and beyond ten times the mean.
+   */
+  function range(lines, measure) {
+    const { values, most } = sorted(lines, measure);
+    if (!(most > 0)) return { top: 1, most: 0 };
+    const usual = values[Math.floor(0.999 * (values.length - 1))];
+    if (measure === "share") {
+      let top = 2;
+      while (top < 16 && top < Math.min(most, Math.max(usual, most / 2))) top *= 2;
+      return { top, most };
+    }
+    let top = usual > 0 && usual < most / 2 ? usual : most;
+    const many = 10 * values.reduce((sum, value) => sum + value, 0) / values.length;
+    if (many < top) {
+      let beyond = 0;
+      for (let at = values.length - 1; at >= 0 && values[at] > many; at -= 1) beyond += 1;
+      if (beyond <= 0.02 * values.length) top = many;
+    }
+    return { top, most };
+  }
+
+  function stops(colours, from, to) {
+    return colours.map((colour, at) => [from + (to - from) * at / (colours.length - 1), colour]);
+  }
+
+  /** Plotly's colour scale for a map of the page, or for shares around ×1, up to `top`. */
+  function colourscale(map, top) {
+    if (map) return stops(map.colours, 0, 1);
+    const even = 1 / top;
+    return [...stops(BELOW, 0, even), ...stops(ABOVE, even, 1)];
+  }
+
+  function gradient(scale) {
+    return `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${(at * 100).toFixed(3)}%`).join(", ")})`;
+  }
+
+  function channels(colour) {
+    return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  }
+
+  /** The colour of `value` on a scale up to `top`. */
+  function colourOf(scale, value, top) {
+    const at = Math.min(Math.max(value / top, 0), 1);
+    const next = Math.max(scale.findIndex(([stop]) => stop >= at), 1);
+    const [[low, first], [high, second]] = [scale[next - 1], scale[next]];
+    const part = high > low ? (at - low) / (high - low) : 1;
+    const [a, b] = [channels(first), channels(second)];
+    return `rgb(${a.map((one, channel) => Math.round(one + (b[channel] - one) * part)).join()})`;
+  }
+
+  Object.assign(GmmHeatmap, { range, colourscale, gradient, colourOf });
+})();

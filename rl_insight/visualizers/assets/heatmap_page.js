@@ -1,0 +1,515 @@
+"use strict";
+/* The page itself: its controls change a state; `draw` shows it. */
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const model = GmmHeatmap.read(byId("data").textContent);
+  const { hover, MARGIN } = GmmHeatmap;
+  const { number } = hover;
+  const map = byId("map");
+  const panel = byId("balance");
+  const tip = byId("tip");
+
+  const MOST_STACKED = 8; // ranks that are drawn one below another without being asked for
+  const BALANCE = 230;
+  const AROUND = "blue and orange around ×1";
+
+  const steps = distinct(model.chunks.map((chunk) => chunk.step));
+  const state = {
+    step: String(steps[steps.length - 1]),
+    role: "0",
+    ranks: "sum",
+    some: "",
+    someSummed: true,
+    phase: "all",
+    batch: "first",
+    average: false,
+    measure: "tokens",
+    map: { tokens: model.maps[0].name, share: AROUND },
+    marked: "",
+    hold: false,
+  };
+  let phase = "all"; // the chosen one where it is known, else what is
+  let held = {};
+  let view = null; // what is on screen
+  let at = null; // the cell that the keys are at
+  let drawing = 0;
+
+  function distinct(numbers) {
+    return [...new Set(numbers)].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
+  }
+
+  function fill(select, options, value) {
+    select.replaceChildren(...options.map(([key, text, disabled]) => {
+      const option = document.createElement("option");
+      option.value = key;
+      option.textContent = text;
+      option.disabled = Boolean(disabled);
+      return option;
+    }));
+    select.value = value;
+    select.disabled = options.length < 2;
+  }
+
+  function stepName(step) {
+    return step === null ? "unknown" : String(step);
+  }
+
+  // ---- what is chosen ----
+
+  function places() {
+    return model.chunks.flatMap((chunk, place) => {
+      const ofStep = state.step === "sum" || state.step === "each" || String(chunk.step) === state.step;
+      return ofStep && (state.role === "all" || String(chunk.role) === state.role) ? [place] : [];
+    });
+  }
+
+  /** The ranks of a text such as `0,2,4-7`; null where it is none. */
+  function parsed(text) {
+    const found = new Set();
+    for (const part of text.split(/[\s,;]+/).filter(Boolean)) {
+      const match = /^(\d+)(?:-(\d+))?$/.exec(part);
+      if (!match) return null;
+      const [low, high] = [Number(match[1]), Number(match[2] ?? match[1])];
+      if (high < low || high - low > 1e6) return null;
+      for (let rank = low; rank <= high; rank += 1) found.add(rank);
+    }
+    return found.size ? found : null;
+  }
+
+  /** Whether expert ids of different ranks mean the same in all of those chunks. */
+  function comparable(chunks) {
+    return chunks.every((chunk) => chunk.placed) || distinct(chunks.flatMap((chunk) => chunk.ranks)).length < 2;
+  }
+
+  /** The choice for `slice`, and a sentence where it is not what was asked for. */
+  function choice(chunks) {
+    const each = new Set();
+    const ranks = distinct(chunks.flatMap((chunk) => chunk.ranks));
+    const together = comparable(chunks);
+    const made = { ranks: null, each, phase: phase === "all" ? "all" : Number(phase), batch: state.batch, average: state.average };
+    const warned = [];
+    if (state.step === "each") each.add("step");
+    if (state.batch === "each") {
+      each.add("batch");
+      made.batch = "all";
+    } else if (state.batch !== "first" && state.batch !== "all") made.batch = Number(state.batch);
+    if (state.ranks === "each") each.add("rank");
+    else if (state.ranks === "some") {
+      const wanted = parsed(state.some);
+      byId("some").setAttribute("aria-invalid", String(state.some !== "" && wanted === null));
+      if (wanted) {
+        const missing = [...wanted].filter((rank) => !ranks.includes(rank));
+        if (missing.length) warned.push(`No such rank here: ${missing.slice(0, 6).join(", ")}${missing.length > 6 ? ", …" : ""}.`);
+      } else warned.push("Name ranks as in 0,2,4-7; until then the first is shown.");
+      made.ranks = wanted ?? new Set(ranks.slice(0, 1));
+      if (!state.someSummed || (!together && made.ranks.size > 1)) each.add("rank");
+    } else if (state.ranks !== "sum") made.ranks = new Set([state.ranks === "null" ? null : Number(state.ranks)]);
+    else if (!together) {
+      if (ranks.length <= MOST_STACKED) each.add("rank");
+      else made.ranks = new Set(ranks.slice(0, 1));
+    }
+    if (!together) {
+      warned.push(`Expert numbers are counted on each rank, and which expert that is on another rank is not known: ranks cannot be summed.${
+        made.ranks && state.ranks === "sum" ? ` Rank ${[...made.ranks][0]} is shown.` : ""} heatmap.parser.ep_size tells the expert-parallel size.`);
+    }
+    return { made, warned };
+  }
+
+  // ---- controls ----
+
+  function controls() {
+    fill(byId("step"), [
+      ...(steps.length > 1 ? [["sum", "all, summed"], ["each", "all, one below another"]] : []),
+      ...steps.map((step) => [String(step), stepName(step)]),
+    ], state.step);
+    const roles = distinct(model.chunks.map((chunk) => chunk.role));
+    state.role = String(roles[0]);
+    fill(byId("role"), [
+      ...roles.map((role) => [String(role), model.roles[role]]),
+      ...(roles.length > 1 ? [["all", "all, one below another"]] : []),
+    ], state.role);
+    fill(byId("map-name"), [], "");
+    maps();
+  }
+
+  function maps() {
+    const names = model.maps.map((one) => [one.name, one.name]);
+    fill(byId("map-name"), state.measure === "share" ? [[AROUND, AROUND], ...names] : names, state.map[state.measure]);
+  }
+
+  /** The controls whose options depend on the steps and roles. */
+  function refill(chunks, unpacked) {
+    const ranks = distinct(chunks.flatMap((chunk) => chunk.ranks));
+    const summed = Math.max(...chunks.map((chunk) => chunk.summed));
+    if (state.ranks !== "sum" && state.ranks !== "each" && state.ranks !== "some" && !ranks.some((rank) => String(rank) === state.ranks)) state.ranks = "sum";
+    const single = summed > 1 && ranks.length === 1 ? `sum of ${number(summed)}` : null;
+    fill(byId("ranks"), ranks.length < 2
+      ? [["sum", single ?? (ranks[0] === null ? "unknown" : String(ranks[0]))]]
+      : [["sum", comparable(chunks) ? `sum of ${number(ranks.length)}` : "sum (not comparable)", !comparable(chunks)],
+        ["each", "each, one below another"], ["some", "some …"],
+        ...ranks.map((rank) => [String(rank), rank === null ? "unknown" : `rank ${rank}`])],
+    ranks.length < 2 ? "sum" : state.ranks);
+    byId("some-control").hidden = state.ranks !== "some";
+    byId("some-summed").disabled = !comparable(chunks);
+
+    const phases = distinct(unpacked.flatMap((data) => [...new Set(data.phase)])).filter((one) => one >= 0);
+    phase = state.phase === "all" || !phases.length ? "all" : String(phases.includes(Number(state.phase)) ? state.phase : phases[0]);
+    const allPhases = phases.length > 1 ? [["all", "all, one below another"]] : [];
+    if (phases.length === 1) phase = String(phases[0]);
+    fill(byId("phase"), phases.length ? [...phases.map((one) => [String(one), model.phases[one]]), ...allPhases] : [["all", "unknown"]], phase);
+
+    const batches = distinct(unpacked.flatMap((data) => [...new Set(data.micro_batch)])).filter((one) => one >= 0);
+    if (!["first", "all", "each"].includes(state.batch) && !batches.includes(Number(state.batch))) state.batch = "first";
+    fill(byId("batch"), batches.length
+      ? [["first", "first"], ...(batches.length > 1 ? [["all", `all ${number(batches.length)}, summed`], ["each", "all, one below another"], ...batches.map((batch) => [String(batch), String(batch)])] : [])]
+      : [["first", "unknown, or all of them"]], batches.length > 1 || state.batch === "first" ? state.batch : "first");
+
+    const layers = new Map();
+    for (const data of unpacked) {
+      for (let row = 0; row < data.chunk.rows && layers.size < 5000; row += 1) {
+        const key = GmmHeatmap.layerKey({ layer: data.layer[row], op: data.op_index[row] });
+        if (key) layers.set(key, data.layer[row] >= 0 ? data.layer[row] : 1e9 + data.op_index[row]);
+      }
+    }
+    const keys = [...layers].sort((a, b) => a[1] - b[1]).map(([key]) => key);
+    if (state.marked && !layers.has(state.marked)) state.marked = "";
+    fill(byId("layer"), [["", "none"], ...keys.map((key) => [key, key])], state.marked);
+    const known = steps.map(String);
+    const place = known.indexOf(state.step);
+    byId("earlier").disabled = place <= 0;
+    byId("later").disabled = place < 0 || place === known.length - 1;
+  }
+
+  // ---- drawing ----
+
+  async function draw() {
+    drawing += 1;
+    const mine = drawing;
+    tip.hidden = true;
+    const chosen = places();
+    const chunks = chosen.map((place) => model.chunks[place]);
+    if (!chunks.length) return say("Nothing was recorded for this role in this step.");
+    if (chosen.some((place) => !model.unpacked.has(place))) byId("said").textContent = "Unpacking …";
+    let unpacked;
+    try {
+      unpacked = await GmmHeatmap.load(model, chosen);
+    } catch (error) {
+      return say(error.message);
+    }
+    if (mine !== drawing) return undefined; // something else was chosen meanwhile
+    refill(chunks, unpacked);
+    const { made, warned } = choice(chunks);
+    const sliced = GmmHeatmap.slice(unpacked, made);
+    if (!sliced.lines.length) return say(["Nothing was recorded for this choice.", ...warned].join(" "));
+    if (sliced.left) warned.push(`${number(sliced.left)} more lines are not drawn: choose fewer steps or ranks, or average the layers.`);
+    if (model.map_note) warned.push(`${model.map_note[0].toUpperCase()}${model.map_note.slice(1)}.`);
+    if (sliced.lines.some((line) => line.layer < 0 && !line.of)) warned.push("Rows named op… are single calls: their order does not tell their layer.");
+    warn(warned);
+
+    const placed = chunks.every((chunk) => chunk.placed);
+    const measure = state.measure;
+    const found = GmmHeatmap.range(sliced.lines, measure);
+    const top = state.hold && held[measure] ? held[measure] : found.top;
+    held[measure] = top;
+    const chosenMap = model.maps.find((one) => one.name === state.map[measure]);
+    const scale = GmmHeatmap.colourscale(chosenMap, top);
+    const named = GmmHeatmap.labelled(model, sliced);
+    const room = Math.max(220, window.innerHeight * 0.62 - 60);
+    const height = GmmHeatmap.heightFor(sliced.lines.length, room);
+    const width = byId("scroller").clientWidth - (height > room + 1 ? 14 : 0);
+    view = {
+      sliced, named, measure, scale, top, width, height, placed, made,
+      marked: state.marked,
+      missing: sliced.lines.some((line) => line.experts < sliced.width),
+      axis: placed ? "expert_index" : "expert_index (counted on each rank)",
+      revision: `${sliced.lines.length} ${sliced.width}`,
+    };
+    byId("scroller").style.maxHeight = `${Math.ceil(room) + MARGIN.top + MARGIN.bottom + 4}px`;
+    const figure = GmmHeatmap.figure(view);
+    Object.assign(view, { left: figure.left, plotWidth: figure.plotWidth });
+    legend(found);
+    summary(chunks);
+    at = null;
+    await Plotly.react(map, figure.data, figure.layout, CONFIG);
+    listen();
+    drawBalance();
+    return undefined;
+  }
+
+  function say(sentence) {
+    view = null;
+    byId("said").textContent = sentence;
+    warn([]);
+    Plotly.purge(map);
+    map.listening = false;
+    drawBalance();
+  }
+
+  function warn(sentences) {
+    byId("warned").hidden = !sentences.length;
+    byId("warned").textContent = sentences.join(" ");
+  }
+
+  function amount(value) {
+    return state.measure === "share" ? `×${value.toFixed(value >= 10 ? 0 : 2)}` : number(Math.round(value));
+  }
+
+  function legend(found) {
+    const share = state.measure === "share";
+    byId("scale-low").textContent = share ? "×0" : "0";
+    byId("scale-bar").style.background = GmmHeatmap.gradient(view.scale);
+    byId("scale-bar").replaceChildren();
+    if (share) {
+      const even = document.createElement("i");
+      even.style.left = `${100 / view.top}%`;
+      even.title = "×1: even";
+      byId("scale-bar").append(even);
+    }
+    const beyond = found.most > view.top * 1.0001 ? ` and more (up to ${amount(found.most)})` : "";
+    byId("scale-high").textContent = `${amount(view.top)}${beyond} ${share ? "of the layer's mean; the line is ×1, even" : state.average ? "tokens per expert, mean of the layers" : "tokens per expert"}`;
+    byId("scale-missing").hidden = !view.missing;
+    map.classList.toggle("missing", view.missing);
+  }
+
+  /** Where a line belongs, in words. */
+  function where(line) {
+    const chosen = (name, text) => byId(name).selectedOptions[0]?.textContent ?? text;
+    const words = [];
+    const step = view.made.each.has("step") ? line.step : state.step;
+    words.push(step === "sum" ? "all steps" : step === null || step === "null" ? "step unknown" : `step ${step}`);
+    words.push(model.roles[line.role]);
+    const summed = Math.max(...model.chunks.filter((chunk) => chunk.role === line.role).map((chunk) => chunk.summed));
+    const several = line.ranks.size > 1 ? "sum over " : "";
+    words.push(summed > 1 && !view.made.each.has("rank") && line.ranks.size === 1 && line.ranks.has(null) ? `sum over ${number(summed)} ranks` : `${several}${hover.rankWords(line.ranks)}`);
+    if (view.made.phase !== "all") words.push(model.phases[view.made.phase]);
+    else if (line.phase >= 0) words.push(model.phases[line.phase]);
+    if (view.made.each.has("batch")) words.push(line.batch < 0 ? "micro-batch unknown" : `micro-batch ${line.batch}`);
+    else if (!byId("batch").disabled) words.push(state.batch === "first" ? "first micro-batch" : state.batch === "all" ? "all micro-batches" : `micro-batch ${chosen("batch", state.batch)}`);
+    return words.join(" · ");
+  }
+
+  function summary(chunks) {
+    const { lines, width } = view.sliced;
+    let fullest = null;
+    for (const line of lines) {
+      for (let expert = 0; expert < width; expert += 1) {
+        if (line.total && (!fullest || line.share[expert] > fullest.line.share[fullest.expert])) fullest = { line, expert };
+      }
+    }
+    const parts = [`${number(lines.length)} ${lines.length > 1 ? "rows" : "row"} × ${number(width)} ${width > 1 ? "experts" : "expert"}`];
+    if (lines.length && !view.made.each.size && state.role !== "all" && view.made.phase !== "all") parts.push(where(lines[0]));
+    const said = byId("said");
+    said.textContent = `${parts.join(" · ")}. `;
+    if (fullest) {
+      const strong = document.createElement("b");
+      const place = lines.indexOf(fullest.line);
+      strong.textContent = `×${fullest.line.share[fullest.expert].toFixed(2)} of the layer's mean: ${view.named.labels[place]}, expert ${fullest.expert}`;
+      said.append("Fullest ", strong, `, ${number(Math.round(fullest.line.tokens[fullest.expert] * 10) / 10)} tokens.`);
+    }
+  }
+
+  function drawBalance() {
+    const role = state.role === "all" ? "all" : Number(state.role);
+    const marked = state.step === "sum" || state.step === "each" || state.step === "null" ? [] : [Number(state.step)];
+    const width = byId("scroller").clientWidth;
+    const figure = GmmHeatmap.balance(model, { role, steps: marked, marked: state.marked, width, height: BALANCE, left: Math.max(view ? view.left : 0, 64) });
+    const title = byId("balance-title");
+    title.replaceChildren("Balance: max / mean of each layer");
+    const legendBox = byId("balance-legend");
+    legendBox.replaceChildren();
+    if (!figure) {
+      Plotly.purge(panel);
+      panel.textContent = "No balance was worked out for this role.";
+      return;
+    }
+    title.append(hover.element("small", `${figure.several ? "over steps" : "by layer"}, all ranks and micro-batches, forward phase; 1 is even`));
+    if (!panel.data) panel.textContent = "";
+    Plotly.react(panel, figure.data, figure.layout, { displayModeBar: false, responsive: false, doubleClick: false });
+    if (figure.named.length) legendBox.append(figure.count > figure.named.length ? "Least even:" : "Layers, least even first:");
+    for (const { layer, colour } of figure.named) {
+      const button = document.createElement("button");
+      const chip = hover.element("span", undefined, "swatch");
+      chip.style.background = colour;
+      chip.style.borderColor = colour;
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(layer.key === state.marked));
+      button.append(chip, `${layer.name} ×${layer.peak.toFixed(2)}`);
+      button.addEventListener("click", () => mark(layer.key));
+      legendBox.append(button);
+    }
+    const rest = figure.count - figure.named.length;
+    if (figure.named.length && rest > 0) legendBox.append(`${number(rest)} more in grey`);
+    if (!panel.listening) {
+      panel.listening = true;
+      panel.on("plotly_hover", ({ points, event }) => {
+        if (points[0].customdata) hover.show(tip, hover.point(model, points[0].customdata), event.clientX, event.clientY);
+      });
+      panel.on("plotly_unhover", () => { tip.hidden = true; });
+      panel.on("plotly_click", ({ points }) => {
+        if (points[0].customdata) mark(points[0].customdata.layer.key);
+      });
+    }
+  }
+
+  /** Mark a layer in both panels; marking it again takes the mark away. */
+  function mark(key) {
+    state.marked = key === state.marked ? "" : key;
+    byId("layer").value = state.marked;
+    if (view) Plotly.relayout(map, { shapes: GmmHeatmap.shapes(view.sliced, view.named, state.marked) });
+    drawBalance();
+  }
+
+  // ---- pointer and keys ----
+
+  function ranges() {
+    const { xaxis, yaxis } = map.layout;
+    return { x: xaxis.range, y: yaxis.range };
+  }
+
+  function cellAt(event) {
+    const box = map.getBoundingClientRect();
+    const { x, y } = ranges();
+    const right = (event.clientX - box.left - view.left) / view.plotWidth;
+    const down = (event.clientY - box.top - MARGIN.top) / view.height;
+    if (right < 0 || right >= 1 || down < 0 || down >= 1) return null;
+    const expert = Math.round(x[0] + right * (x[1] - x[0]));
+    const row = Math.round(y[1] + down * (y[0] - y[1]));
+    const inside = expert >= 0 && expert < view.sliced.width && row >= 0 && row < view.sliced.lines.length;
+    return inside ? { row, expert } : null;
+  }
+
+  function tipOf({ row, expert }, x, y) {
+    const line = view.sliced.lines[row];
+    const colour = GmmHeatmap.colourOf(view.scale, line[view.measure][expert], view.top);
+    hover.show(tip, hover.cell(line, expert, where(line), view.placed, colour), x, y);
+  }
+
+  function pointed(event) {
+    const cell = view && !event.buttons ? cellAt(event) : null;
+    if (cell) tipOf(cell, event.clientX, event.clientY);
+    else tip.hidden = true;
+  }
+
+  function moved(event) {
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!view || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Enter" && at) mark(GmmHeatmap.layerKey(view.sliced.lines[at.row]));
+    else if (event.key === "Escape") tip.hidden = true;
+    else if (step) {
+      const { lines, width } = view.sliced;
+      at = at
+        ? { row: Math.min(Math.max(at.row + step[0], 0), lines.length - 1), expert: Math.min(Math.max(at.expert + step[1], 0), width - 1) }
+        : { row: 0, expert: 0 };
+      const { x, y } = ranges();
+      const scroller = byId("scroller");
+      const down = MARGIN.top + (at.row - y[1]) / (y[0] - y[1]) * view.height;
+      if (down < scroller.scrollTop + MARGIN.top || down > scroller.scrollTop + scroller.clientHeight - 20) scroller.scrollTop = down - scroller.clientHeight / 2;
+      const box = map.getBoundingClientRect();
+      tipOf(at, box.left + view.left + (at.expert - x[0]) / (x[1] - x[0]) * view.plotWidth, box.top + down);
+    } else return;
+    event.preventDefault();
+  }
+
+  const CONFIG = {
+    displaylogo: false,
+    responsive: false,
+    modeBarButtons: [[
+      "zoom2d", "pan2d", "resetScale2d",
+      { name: "camera", title: "Download what is shown as a PNG", icon: Plotly.Icons.camera, click: () => Plotly.downloadImage(map, { format: "png", filename: "gmm_heatmap_view", scale: 2 }) },
+    ]],
+  };
+
+  /** After a zoom there is room for other labels. */
+  function relaid(change) {
+    if (!view || !Object.keys(change).some((name) => /^[xy]axis\.(range|autorange)/.test(name))) return;
+    const whole = [view.sliced.lines.length - 0.5, -0.5];
+    const update = {};
+    if (change["xaxis.autorange"] || change["yaxis.autorange"]) Object.assign(update, { "xaxis.range": [-0.5, view.sliced.width - 0.5], "yaxis.range": whole });
+    const [bottom, top] = update["yaxis.range"] ?? map.layout.yaxis.range;
+    const [low, high] = update["xaxis.range"] ?? map.layout.xaxis.range;
+    const { tickvals, ticktext } = GmmHeatmap.ticks(view.named, top, bottom, view.height);
+    if (!Object.keys(update).length && String(tickvals) === String(map.layout.yaxis.tickvals)) return;
+    Plotly.relayout(map, { ...update, "yaxis.tickvals": tickvals, "yaxis.ticktext": ticktext, "xaxis.dtick": GmmHeatmap.tickStep(high - low, view.plotWidth) });
+  }
+
+  function listen() {
+    if (map.listening) return;
+    map.listening = true;
+    map.on("plotly_relayout", relaid);
+    map.on("plotly_click", ({ points }) => {
+      if (points.length) mark(GmmHeatmap.layerKey(view.sliced.lines[points[0].pointNumber[0]]));
+    });
+  }
+
+  function choose(id, apply) {
+    byId(id).addEventListener("change", (event) => {
+      apply(event.target.type === "checkbox" ? event.target.checked : event.target.value);
+      draw();
+    });
+  }
+
+  function stepBy(number) {
+    const known = steps.map(String);
+    const place = known.indexOf(state.step) + number;
+    if (known.indexOf(state.step) < 0 || place < 0 || place >= known.length) return;
+    state.step = known[place];
+    byId("step").value = state.step;
+    draw();
+  }
+
+  choose("step", (value) => { state.step = value; });
+  choose("role", (value) => { state.role = value; });
+  choose("ranks", (value) => {
+    state.ranks = value;
+    byId("some-control").hidden = value !== "some";
+    if (value === "some") byId("some").focus();
+  });
+  choose("some", (value) => { state.some = value; });
+  choose("some-summed", (value) => { state.someSummed = value; });
+  choose("phase", (value) => { state.phase = value; });
+  choose("batch", (value) => { state.batch = value; });
+  choose("layers", (value) => { state.average = value === "average"; });
+  choose("map-name", (value) => { state.map[state.measure] = value; });
+  choose("hold", (value) => { state.hold = value; });
+  byId("layer").addEventListener("change", (event) => {
+    const { value } = event.target;
+    mark(value === "" ? state.marked : value);
+  });
+  byId("earlier").addEventListener("click", () => stepBy(-1));
+  byId("later").addEventListener("click", () => stepBy(1));
+  for (const button of document.querySelectorAll("[data-measure]")) {
+    button.addEventListener("click", () => {
+      state.measure = button.dataset.measure;
+      for (const one of document.querySelectorAll("[data-measure]")) one.setAttribute("aria-pressed", String(one === button));
+      maps();
+      draw();
+    });
+  }
+  document.querySelector(".controls").addEventListener("submit", (event) => event.preventDefault());
+  document.addEventListener("keydown", (event) => {
+    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === ",") stepBy(-1);
+    if (event.key === ".") stepBy(1);
+  });
+  map.addEventListener("mousemove", pointed);
+  map.addEventListener("mouseleave", () => { tip.hidden = true; });
+  map.addEventListener("keydown", moved);
+  map.addEventListener("blur", () => { tip.hidden = true; });
+  byId("scroller").addEventListener("scroll", () => { if (document.activeElement !== map) tip.hidden = true; });
+
+  const first = model.phases.indexOf(model.first.phase);
+  state.phase = first < 0 ? "all" : String(first);
+  state.batch = model.first.micro_batch === "all" ? "all" : "first";
+  byId("some-summed").checked = state.someSummed;
+  controls();
+  let drawnWidth = window.innerWidth;
+  let waiting = 0;
+  window.addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (window.innerWidth !== drawnWidth) draw();
+      drawnWidth = window.innerWidth;
+    }, 120);
+  });
+  draw().then(() => { document.body.dataset.ready = "true"; });
+})();
