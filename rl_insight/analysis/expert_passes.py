@@ -149,7 +149,8 @@ def whole_orders(found: Calls, per_layer: int) -> list[Order]:
     uncut = [order for order in candidates if found.span % order.period == 0]
     cut = [order for order in candidates if found.span % order.period]
     fitting = [order for order in uncut if found.explained_by(order)]
-    fitting += [order for order in cut[:_MOST_CHECKS] if found.explained_by(order)]
+    if len(fitting) < 2:
+        fitting += [order for order in cut[:_MOST_CHECKS] if found.explained_by(order)]
     return sorted(
         fitting,
         key=lambda order: (

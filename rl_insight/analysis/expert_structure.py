@@ -8,6 +8,7 @@ import numpy as np
 
 from rl_insight.analysis.expert_order import (
     MOST_PER_LAYER,
+    Extent,
     Finding,
     expected_of,
     find_order,
@@ -127,11 +128,15 @@ def _settle_by_other_ranks(rows: LoadRows, sequences: list[_Sequence]) -> None:
             certain[_role_and_api(rows, sequence)].add(_plain(sequence.finding.possible[0]))
     for sequence in sequences:
         known = certain.get(_role_and_api(rows, sequence), set())
-        if sequence.finding.extent == "forward" or sequence.certain or len(known) != 1:
+        taken = sequence.finding.order
+        if sequence.certain or len(known) != 1 or not taken or sequence.finding.extent == "forward":
             continue
-        same = tuple(order for order in sequence.finding.possible if _plain(order) in known)
-        if same:
-            sequence.finding = replace(sequence.finding, possible=same[:1], thin=False)
+        (order,) = known
+        found = sequence.calls.from_call(taken.first)
+        if found.explained_by(order) and found.agree(order):
+            same = (replace(order, first=taken.first),)
+            extent: Extent = "whole" if order.period <= found.span else "begun"
+            sequence.finding = Finding(same, extent, sequence.finding.fits)
 
 
 def _role_and_api(rows: LoadRows, sequence: _Sequence) -> tuple[int, int]:

@@ -189,10 +189,15 @@ def test_equal_loads_everywhere_are_no_certain_answer() -> None:
     assert said is not None and "12 layers are taken, the loads allow 1, 2, 3" in said
 
 
-def test_another_rank_tells_what_equal_loads_leave_open() -> None:
+@pytest.mark.parametrize("option", [3, "auto"])
+@pytest.mark.parametrize("cut", [0, 5])
+def test_another_rank_tells_what_equal_loads_leave_open(
+    option: int | Literal["auto"], cut: int
+) -> None:
     idle = expert_ops.training([[IDLE] * 4] * 3)
+    idle = idle[: len(idle) - cut]
     busy = expert_ops.training(numbered(4, 3))
-    found, notes = run(table(cached(idle, rank=0), cached(busy, rank=1)))
+    found, notes = run(table(cached(idle, rank=0), cached(busy, rank=1)), option)
     assert found == truth(idle) + truth(busy)
     assert "structure_ambiguous" not in notes
 
