@@ -205,12 +205,14 @@ def test_very_many_devices_of_a_database_become_one(tmp_path: Path) -> None:
 def test_very_many_processes_in_one_block_of_a_text_are_left_out_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # GIVEN 40,000 processes, more than 16 bits count, of which 50 are kept (the analysis is one)
+    # GIVEN 40,000 processes, more than 16 bits count, of which 50 are kept (the analysis is one),
+    # and of the last a second event
     monkeypatch.setattr(mstx_text, "_MOST_PROCESSES", 50)
     events = [task("k", "KERNEL_AICORE", 100 + i % 50, 1, pid=i) for i in range(40_000)]
+    events.append(task("k", "KERNEL_AICORE", 100, 1, pid=39_999))
     found = parsed(write_text(tmp_path / "a_ascend_pt", [*BUSY, *events]))
     assert found.status == "ok"
-    assert count(found, "processes_left_out") == 40_000 - 49
+    assert count(found, "processes_left_out") == 40_001 - 49
 
 
 def test_groups_are_found_by_their_thread_among_many(tmp_path: Path) -> None:

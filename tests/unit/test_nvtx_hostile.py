@@ -227,3 +227,15 @@ def test_ids_of_threads_and_processes_may_be_anything(form: Form, tmp_path: Path
     odd = [text_range(2, 3, "x", globalTid=number) for number in (0, -1, 2**63 - 1, thread(0))]
     parsed = parse_as(form, tmp_path, *WORKER, *odd)
     assert [one["name"] for one in stages(parsed)] == ["actor_update"]
+
+
+def test_a_capture_is_believed_to_be_up_to_twice_as_long_as_it_says(tmp_path: Path) -> None:
+    # GIVEN captures of 10 hours by their own word, with a range behind that
+    hour = 3_600 * SECOND
+    for last, lost in ((19 * hour, {}), (21 * hour, {"outside_capture": 1})):
+        late = text_range(9 * hour, last, "actor_update")
+        # WHEN one is parsed THEN the range counts where it ends before 20 hours
+        parsed = parse(tmp_path, details(duration=10 * hour), text_range(0, 5, "x"), late)
+        assert told(parsed.problems, "warning") == lost
+        roles = [one["role"] for one in stages(parsed)]
+        assert ("actor_update" in roles) == (not lost)
