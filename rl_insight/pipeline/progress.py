@@ -17,9 +17,11 @@ from typing import TextIO
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from rl_insight.pipeline import layout
 from rl_insight.pipeline.failure import describe, killed_by, shorten
 from rl_insight.pipeline.tally import Tally
 from rl_insight.pipeline.terminal import duration, printable
+from rl_insight.pipeline.unit_file import works_on
 
 # Seconds between two refreshes of the line on a terminal, and between two lines elsewhere.
 _REFRESH = 0.5
@@ -150,8 +152,8 @@ class LogHandler(LogHandlerBase):
         if self.common_settings.dryrun and rule in self._tally.planned:
             self._listed[rule] = self._listed.get(rule, 0) + 1
             if self._listed[rule] <= _SHOWN_PER_RULE:
-                reason = printable(record.reason)  # type: ignore[attr-defined]
-                self._line(f"would run {printable(str(job))}: {reason}")
+                reason = printable(_without_cache(record.reason))  # type: ignore[attr-defined]
+                self._line(f"would run {printable(job.of(works_on(wildcards)))}: {reason}")
 
     def _job_failed(self, record: LogRecord) -> None:
         job_id: int = record.jobid  # type: ignore[attr-defined]
@@ -235,3 +237,13 @@ class LogHandler(LogHandlerBase):
                 return
             finally:
                 self.release()
+
+
+def _without_cache(reason: str) -> str:
+    """Snakemake's reason for a job without the files of the cache: their names say nothing."""
+    parts = []
+    for part in reason.split("; "):
+        what, _, files = part.partition(": ")
+        in_cache = all(file.startswith(f"{layout.PARSED}/") for file in files.split(", "))
+        parts.append(what if in_cache else part)
+    return "; ".join(parts)

@@ -24,6 +24,10 @@ class Job:
     def __str__(self) -> str:
         return f"{self.rule} {self.unit}" if self.unit else self.rule
 
+    def of(self, what: str | None) -> str:
+        """The same for a person who asks what is read: by its input, where that is known."""
+        return str(self) if what is None else f"{self.rule} {what}"
+
 
 @dataclass(slots=True)
 class Tally:

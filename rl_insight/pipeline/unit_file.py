@@ -4,6 +4,7 @@ A module of its own, because a job needs nothing else of what plans the jobs.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import msgspec
 
 from rl_insight.errors import CacheError
 from rl_insight.parsers.base import Found
+from rl_insight.pipeline import layout
+from rl_insight.plain_text import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +53,21 @@ def read_unit(path: Path) -> tuple[str, list[Found]]:
     return raw.parser, [
         Found(one.path, tuple(file.path for file in one.files)) for one in raw.sources
     ]
+
+
+def works_on(wildcards: Mapping[str, object]) -> str | None:
+    """What the parse job with these wildcards reads, in words; None for any other job.
+
+    The working directory is the output folder, as in a run of the workflow.
+    """
+    names = [wildcards.get(name) for name in ("parser", "unit")]
+    if not all(isinstance(name, str) for name in names):
+        return None
+    try:
+        _, found = read_unit(layout.unit_file(*map(str, names)))
+    except CacheError:
+        return None
+    if not found:
+        return None
+    more = f" and {count(len(found) - 1, 'more input')}" if len(found) > 1 else ""
+    return f"{found[0].path}{more}"

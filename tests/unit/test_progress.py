@@ -1,6 +1,7 @@
 """What a run shows while it works: on a terminal, in a log file, and when a job fails."""
 
 import io
+import json
 import logging
 import os
 import pty
@@ -55,13 +56,13 @@ class Watched:
     def plan(self, **rules):
         self.say("Job stats", LogEvent.RUN_INFO, stats={**rules, "all": 1, "total": 99})
 
-    def begin(self, job_id, rule, **wildcards):
+    def begin(self, job_id, rule, reason="Missing output files: x", **wildcards):
         self.say(
             event=LogEvent.JOB_INFO,
             jobid=job_id,
             rule_name=rule,
             wildcards=wildcards,
-            reason="Missing output files: x",
+            reason=reason,
         )
 
     def finish(self, job_id):
@@ -279,6 +280,32 @@ def test_a_dry_run_lists_what_would_be_done(monkeypatch):
     assert said[20:] == [
         "would run merge: Missing output files: x",
         "would run parse: 2 more",
+    ]
+
+
+def test_a_dry_run_says_what_is_read_and_not_what_the_cache_calls_it(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "parsed/mstx").mkdir(parents=True)
+    for name, paths in (("one-d28c", ["r0_ascend_pt"]), ("two-71ab", ["a/r1", "a/r2", "a/r3"])):
+        sources = [{"source_id": path, "path": path, "files": []} for path in paths]
+        unit = tmp_path / f"parsed/mstx/{name}.json"
+        unit.write_text(json.dumps({"parser": "mstx", "sources": sources}))
+    watched = Watched(monkeypatch, dryrun=True)
+    watched.plan(parse=3, merge=1)
+    for number, name in enumerate(("one-d28c", "two-71ab", "gone-0000")):
+        reason = f"Missing output files: parsed/mstx/{name}"
+        watched.begin(number, "parse", reason, parser="mstx", unit=name)
+    reason = (
+        "Missing output files: tables/spans.parquet; "
+        "Input files updated by another job: parsed/mstx/one-d28c, parsed/mstx/two-71ab"
+    )
+    watched.begin(9, "merge", reason)
+    assert watched.text().splitlines() == [
+        "would run parse r0_ascend_pt: Missing output files",
+        "would run parse a/r1 and 2 more inputs: Missing output files",
+        "would run parse mstx/gone-0000: Missing output files",
+        "would run merge: Missing output files: tables/spans.parquet; "
+        "Input files updated by another job",
     ]
 
 
