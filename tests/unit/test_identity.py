@@ -1,5 +1,6 @@
 import re
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -513,3 +514,29 @@ def test_what_is_certain_stays_so_when_the_file_adds_nothing(path: str, root: st
     assert known.role is None or known.role in STAGES
     assert known.step in (None, found.step)
     assert path_role(path, root) == found.role
+
+
+@pytest.mark.parametrize(
+    ("path", "step"),
+    [
+        ("iter12/actor_update/host_4711_20260312032448123_ascend_pt", 12),
+        ("worker_process_70000.3.sqlite", 3),
+        ("node0/host.dom_worker_process_70000.3_pqtdir", 3),
+    ],
+)
+def test_the_documented_expressions_tell_the_steps_of_ascend_and_nsys(path: str, step: int) -> None:
+    text = (Path(__file__).parents[2] / "docs/data.md").read_text("utf-8")
+    expressions = re.findall(r"^    - '(.+\(\?P<step>.+)'$", text, re.MULTILINE)
+    assert len(expressions) == 2
+    assert resolve(path, {}, compile_rules(expressions)).step == step
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "step_2/actor_update/host_4711_20260312032448123_ascend_pt",
+        "step_2/node0/worker_process_70000.3.sqlite",
+    ],
+)
+def test_a_folder_of_a_step_needs_no_expression(name: str) -> None:
+    assert who(name).step == 2
