@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rl_insight import __version__
 from rl_insight.commandline import Arguments, parse
-from rl_insight.config import KEYS, Config, check_names, get, output_folder, resolve
+from rl_insight.config import KEYS, Config, check_names, get, output_folder, parse_names, resolve
 from rl_insight.errors import CacheError, RLInsightError, UsageError
 
 
@@ -100,7 +100,9 @@ def _draw(config: Config, arguments: Arguments) -> int:
         _say_error(f"the run failed; Snakemake's own log is below {outcome.output}/.snakemake/log")
         return 1
     try:
-        summary = summarise(outcome.output, _parsers(outcome.presets), outcome.presets)
+        chosen = [get(config, f"{preset}.parser.role") for preset in outcome.presets]
+        roles = [name for names in chosen if names for name in parse_names(names)]
+        summary = summarise(outcome.output, _parsers(outcome.presets), outcome.presets, roles)
     except FileNotFoundError as error:
         if not arguments.snakemake_args:
             missing = f"the run ended well, but {error.filename} is missing"

@@ -9,7 +9,7 @@ _ESCAPE = re.compile(
     r"|(?:\x1b[\]P^_X]|[\x9d\x90\x9e\x9f\x98])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
-_COMMAND = re.compile(r": (?:rl-insight preprocess|nsys export) ")
+_COMMAND = re.compile(r"(?:[ (]|\A)(?:rl-insight preprocess|nsys export|QdstrmImporter) ")
 
 
 def without_escapes(text: str) -> str:
@@ -17,8 +17,8 @@ def without_escapes(text: str) -> str:
     return _ESCAPE.sub("", text)
 
 
-def ends_with_command(text: str) -> bool:
-    """Whether a sentence ends with a command to be copied, which must not be cut anywhere."""
+def holds_command(text: str) -> bool:
+    """Whether a sentence holds a command to be copied, which must not be cut anywhere."""
     return _COMMAND.search(text) is not None
 
 

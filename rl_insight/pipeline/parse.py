@@ -19,7 +19,7 @@ from rl_insight.part_writer import PartWriter
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.unit_file import read_unit
 from rl_insight.pipeline.units import source_id
-from rl_insight.plain_text import ends_with_command
+from rl_insight.plain_text import holds_command
 from rl_insight.schema import SCHEMAS, STATUSES
 
 _LOG = logging.getLogger(__name__)
@@ -159,7 +159,7 @@ def _row(
 def _source_row(parser: Parser, source: Source, parsed: Parsed) -> dict[str, object]:
     size, mtime = _size_and_mtime(source)
     detail = parsed.detail
-    if detail is not None and len(detail) > _DETAIL_LIMIT and not ends_with_command(detail):
+    if detail is not None and len(detail) > _DETAIL_LIMIT and not holds_command(detail):
         detail = f"{detail[: _DETAIL_LIMIT - 1]}…"
     return {
         "source_id": source.source_id,

@@ -92,7 +92,9 @@ def excluded(row: Mapping[str, object], stages: frozenset[str], filters: Filters
     if filters.roles is not None:
         names = {name for name in (role, *stages) if name is not None}
         if not any(roles.matches(name, _number(row["replica"]), filters.roles) for name in names):
-            return f"role {role or 'unknown'} is not among the chosen roles"
+            verb = "roles {} are" if len(names) > 1 else "role {} is"
+            told = ", ".join(sorted(names)) or "unknown"
+            return f"{verb.format(told)} not among the chosen roles"
     return None
 
 

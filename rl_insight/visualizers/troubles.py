@@ -7,7 +7,7 @@ from itertools import groupby, islice
 
 import numpy as np
 
-from rl_insight.plain_text import count, ends_with_command
+from rl_insight.plain_text import count, holds_command
 from rl_insight.problems import CLOCK
 from rl_insight.visualizers.columns import Columns
 from rl_insight.visualizers.labels import SENTENCE_LIMIT, plain
@@ -102,7 +102,7 @@ def summarised(
 
 def _limit(detail: str) -> int:
     """A sentence may be shortened, but not a command in it: nobody could copy it."""
-    return _LONGEST_COMMAND if ends_with_command(detail) else SENTENCE_LIMIT
+    return _LONGEST_COMMAND if holds_command(detail) else SENTENCE_LIMIT
 
 
 def losses(troubles: Sequence[Trouble], noun: str, empty: str) -> list[str]:

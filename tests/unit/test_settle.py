@@ -203,7 +203,7 @@ def test_filtered_lanes_go_with_their_reason() -> None:
             ("train", None, 0, 1),
             frozenset({"actor_update"}),
             Filters(roles=frozenset({"reward"})),
-            "role train is not",
+            "roles actor_update, train are not",
         ),
     ],
 )

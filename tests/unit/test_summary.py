@@ -1,5 +1,6 @@
 """The closing summary: what it counts, what it says, and the exit code that follows."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,52 @@ def test_the_exit_code_follows_from_what_was_drawn_and_lost(
     assert exit_code(summarise(tmp_path), strict) == code
 
 
+def test_a_role_that_no_capture_has_is_told_with_those_that_there_are(tmp_path):
+    reason = "role {} is not among the chosen roles"
+    left = [
+        source("a", "skipped", reason.format("actor_update")),
+        source("b", "skipped", "roles actor_update, reward are not among the chosen roles"),
+        source("c", "skipped", reason.format("unknown")),
+        {**source("d", "skipped", "rank 3 is not in input.rank_list"), "role": "critic_update"},
+    ]
+    write(tmp_path, left)
+    told = lines(summarise(tmp_path, roles=["actor_updat"]), Outcome(0, tmp_path, 1.0, ()))
+    assert told[1:5] == [
+        "Nothing could be drawn.",
+        "  no capture has the role actor_updat; there are actor_update, critic_update, reward",
+        f"  skipped: 3 inputs, such as a: {reason.format('actor_update')}",
+        "  skipped: d: rank 3 is not in input.rank_list",
+    ]
+    # Whoever is there is not said to be missing, under any of its names.
+    for name in ("update_actor", "critic_update"):
+        told = lines(summarise(tmp_path, roles=[name]), Outcome(0, tmp_path, 1.0, ()))
+        assert not any("no capture" in line for line in told)
+
+
+def test_a_replica_that_was_asked_for_is_told_by_its_own_name(tmp_path):
+    write(tmp_path, [source("a")], [span("agent_loop_rollout", 0, replica=1)])
+
+    def told(name):
+        said = lines(summarise(tmp_path, roles=[name]), Outcome(0, tmp_path, 1.0, ()))
+        return [line for line in said if "no capture" in line]
+
+    assert told("agent_loop_rollout_replica_1") == told("agent_loop_rollout") == []
+    assert told("agent_loop_rollout_replica_2") == [
+        "  no capture has the role agent_loop_rollout_replica_2; "
+        "there are agent_loop_rollout_replica_1"
+    ]
+
+
+def test_captures_whose_step_nobody_tells_come_with_the_remedy(tmp_path):
+    reason = "step unknown is not among the chosen steps"
+    write(tmp_path, [source(str(n), "skipped", reason) for n in range(3)])
+    told = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))
+    assert told[2] == (
+        "  step unknown: 3 inputs; put the captures of each step into a folder step_<n>, or let "
+        "input.identity tell it from the path (docs/data.md has an example for each profiler)"
+    )
+
+
 def test_missing_tables_are_told_as_such():
     with pytest.raises(FileNotFoundError):
         summarise(Path("/nonexistent"))
@@ -231,6 +278,14 @@ def test_a_picture_of_an_earlier_run_is_not_taken_for_this_ones(tmp_path):
     page = tmp_path / "rl_timeline.html"
     for name in ("rl_timeline.html", "rl_timeline.png"):
         (tmp_path / name).touch()
+    old = (tmp_path / "tables/spans.parquet").stat().st_mtime_ns
+    picture = tmp_path / "rl_timeline.png"
+    # GIVEN one that was drawn from these tables
+    os.utime(picture, ns=(old + 1, old + 1))
+    current = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, (page,)))
+    assert not any("earlier run" in line for line in current)
+    # AND one that was drawn before them
+    os.utime(picture, ns=(old - 1, old - 1))
     said = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, (page,)))
     assert "Not drawn again, so still of an earlier run: rl_timeline.png" in said
     both = Outcome(0, tmp_path, 1.0, (page, tmp_path / "rl_timeline.png"))

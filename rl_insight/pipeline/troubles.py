@@ -1,0 +1,102 @@
+"""The kinds of trouble that a run had with its inputs, as they are told after it."""
+
+import re
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rl_insight.pipeline import filter_hints
+from rl_insight.pipeline.terminal import printable
+from rl_insight.plain_text import count, holds_command
+from rl_insight.problems import CLOCK
+
+# Parts of a sentence that differ from source to source though the trouble is the same.
+_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_LONGEST_DETAIL = 300
+# A path may have 4,096 bytes, and a command may name two.
+_LONGEST_COMMAND = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One kind of trouble: how many sources have it, and the first of them as an example."""
+
+    status: str
+    code: str | None
+    sources: int
+    example: str
+    detail: str | None
+
+
+def sentence(trouble: Trouble) -> str:
+    """One kind of trouble on one line for a terminal."""
+    what, detail = trouble.status, trouble.detail
+    if trouble.status == "ok":
+        words = (trouble.code or "").replace("_", " ")
+        what, detail = "read with doubts", f"{words} ({detail})" if detail else words
+    example = printable(trouble.example, 160)
+    if trouble.sources > 1:
+        example = f"{count(trouble.sources, 'input')}, such as {example}"
+    if not detail:
+        return f"{what}: {example}"
+    limit = _LONGEST_COMMAND if holds_command(detail) else _LONGEST_DETAIL
+    return f"{what}: {example}: {printable(detail, limit)}"
+
+
+def troubles_of(sources: pa.Table, statuses: list[str]) -> tuple[Trouble, ...]:
+    """The kinds of trouble, the worst status first, among these the most frequent first.
+
+    A source has one of them, its gravest, and a second one where its time is in doubt too: that
+    something is drawn at a wrong time does not follow from what it lost.
+    """
+    paths, details = sources["path"], sources["detail"]
+    first: dict[tuple[str, str], Trouble] = {}
+    counts: dict[tuple[str, str], int] = {}
+
+    def note(at: int, status: str, code: str | None, detail: str | None) -> None:
+        key = (status, code or filter_hints.kind(detail) or _PARTICULAR.sub("#", detail or ""))
+        counts[key] = counts.get(key, 0) + 1
+        if key not in first:
+            first[key] = Trouble(status, code, 1, paths[at].as_py() or "", detail)
+
+    for at, (status, found) in enumerate(zip(statuses, _gravest(sources), strict=True)):
+        if status == "ok" and found.worst is None:
+            continue
+        code, example = found.worst or (None, None)
+        note(at, status, code, details[at].as_py() or example)
+        # What was left out or lost whole is drawn at no time.
+        second = status == "salvaged" or (status == "ok" and found.clock != found.worst)
+        if second and found.clock is not None:
+            note(at, "ok", *found.clock)
+    order = ("failed", "empty", "salvaged", "ok", "skipped")
+    ranked = sorted(first, key=lambda key: (order.index(key[0]), -counts[key]))
+    return tuple(replace(first[key], sources=counts[key]) for key in ranked)
+
+
+@dataclass(slots=True)
+class _Gravest:
+    """Code and example of the gravest problem of a source, and of the gravest about its time."""
+
+    worst: tuple[str, str | None] | None = None
+    clock: tuple[str, str | None] | None = None
+
+
+def _gravest(sources: pa.Table) -> list[_Gravest]:
+    """The gravest problems of each source; mere information is none."""
+    result = [_Gravest() for _ in range(sources.num_rows)]
+    problems = sources["problems"].combine_chunks()
+    flat = problems.flatten()
+    severities = flat.field("severity").to_pylist()
+    codes, examples = flat.field("code"), flat.field("example")
+    parents = pc.list_parent_indices(problems).to_pylist()
+    for grave in ("error", "warning"):
+        for at, (source, severity) in enumerate(zip(parents, severities, strict=True)):
+            if severity != grave:
+                continue
+            problem = (codes[at].as_py() or "", examples[at].as_py())
+            found = result[source]
+            found.worst = found.worst or problem
+            if problem[0].startswith(CLOCK):
+                found.clock = found.clock or problem
+    return result
