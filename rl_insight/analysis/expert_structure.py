@@ -179,11 +179,11 @@ def _forward_layers(found: Calls, order: Order, trained: int | None) -> tuple[in
         if steady or (by_tokens is None and slots % trained == 0):
             return trained, None
     if by_tokens:
-        doubt = f"its training has {trained} layers, its tokens tell {by_tokens}"
+        doubt = f"layers: {trained} in training, {by_tokens} by its tokens, which were taken"
         return by_tokens, doubt if trained else None
     if trained:
-        return trained, f"{slots} layers are no multiple of the {trained} in training"
-    return slots, f"{slots} layers are taken for one micro-batch: nothing tells several apart"
+        return trained, f"layers: {slots} are no multiple of the {trained} in training"
+    return slots, f"layers: {slots} are taken for one micro-batch, nothing tells several apart"
 
 
 def _label(structure: Structure, sequence: _Sequence) -> None:
@@ -223,12 +223,12 @@ def _note(
     doubt = sequence.doubt
     if len(finding.possible) > 1:
         numbers = sorted({other.layers for other in finding.possible})
-        doubt = f"{order.layers} layers are taken, " + _among(numbers)
+        doubt = f"layers: {order.layers} are taken, " + _among(numbers)
     elif finding.thin:
-        doubt = f"{order.layers} layers, {order.per_layer} grouped matmuls each, are taken, "
+        doubt = f"layers: {order.layers} of {order.per_layer} grouped matmuls each are taken, "
         doubt += "but too few loads differ to be sure"
     elif finding.extent == "begun":
-        doubt = f"{order.layers} layers are taken, though not one micro-batch is complete"
+        doubt = f"layers: {order.layers} are taken, though not one micro-batch is complete"
     if doubt:
         notes.add("structure_ambiguous", "info", example=f"{whose}: {doubt}")
     wrong = found.contradictions(order)

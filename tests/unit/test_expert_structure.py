@@ -186,7 +186,7 @@ def test_equal_loads_everywhere_are_no_certain_answer() -> None:
     found, notes = run(table(cached(ops)))
     assert {batch for batch, _, _, _ in found} == {0}
     said = note(notes, "structure_ambiguous").example
-    assert said is not None and "12 layers are taken, the loads allow 1, 2, 3" in said
+    assert said is not None and "layers: 12 are taken, the loads allow 1, 2, 3" in said
 
 
 @pytest.mark.parametrize("option", [3, "auto"])
