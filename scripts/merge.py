@@ -6,14 +6,14 @@ sys.stderr = open(snakemake.log[0], "w", buffering=1)  # noqa: F821, SIM115 - be
 
 from pathlib import Path  # noqa: E402
 
-from rl_insight.pipeline.layout import TABLES  # noqa: E402
+import rl_insight.without_pandas  # noqa: E402, F401 - before the first table is made
 from rl_insight.pipeline.merge import merge  # noqa: E402
 from rl_insight.pipeline.workflow import merge_options  # noqa: E402
 
 merge(
     [Path(folder) for folder in snakemake.input.folders],  # noqa: F821
     Path(snakemake.input.skipped),  # noqa: F821
-    TABLES,
+    Path(snakemake.output.tables[0]).parent,  # noqa: F821
     merge_options(snakemake.params.options),  # noqa: F821
     next(map(Path, snakemake.output.loads), None),  # noqa: F821
 )

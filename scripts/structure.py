@@ -6,6 +6,7 @@ sys.stderr = open(snakemake.log[0], "w", buffering=1)  # noqa: F821, SIM115 - be
 
 from pathlib import Path  # noqa: E402
 
+import rl_insight.without_pandas  # noqa: E402, F401 - before the first table is made
 from rl_insight.pipeline.layout import TABLES  # noqa: E402
 from rl_insight.pipeline.structure import structure, structure_options  # noqa: E402
 

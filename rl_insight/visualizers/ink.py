@@ -107,7 +107,9 @@ class Paper:
             paint(np.asarray(pixels))
         self._figure.patch.set_visible(False)
         self._figure.draw(renderer)
-        imsave(target, pixels, format="png", dpi=self._figure.dpi)
+        # Half the time of the usual level 6 for a tenth more bytes.
+        fast = {"compress_level": 3}
+        imsave(target, pixels, format="png", dpi=self._figure.dpi, pil_kwargs=fast)
         return target.getvalue()
 
     def text(
