@@ -23,6 +23,8 @@ _HOST = "Python"
 _LABEL = re.compile(r"NPU\s*([0-9]{1,9})")
 _GROUP = re.compile(r"Group (.+) Communication")
 _HOST_DEVICE = 31
+# Linux numbers no process higher (PID_MAX_LIMIT, include/linux/threads.h).
+_LARGEST_PID = 1 << 22
 _MOST_THREADS = 10_000
 _LONGEST = 200
 
@@ -124,7 +126,8 @@ def host_pid(processes: Iterable[Process]) -> int | None:
         return derived.pop() if len(derived) == 1 else None
     if own not in derived and own >> 10 in derived:
         return own >> 10
-    return own if own in derived or not host.is_numbered_like_a_layer else None
+    is_doubtful = host.is_numbered_like_a_layer or own > _LARGEST_PID
+    return own if own in derived or not is_doubtful else None
 
 
 def by_device(processes: Iterable[Process]) -> list[tuple[int | None, Process]]:

@@ -63,7 +63,8 @@ def troubles_of(sources: pa.Table, statuses: list[str]) -> tuple[Trouble, ...]:
     for at, (status, found) in enumerate(zip(statuses, _gravest(sources), strict=True)):
         if status == "ok" and found.worst is None:
             continue
-        code, example = found.worst or (None, None)
+        # Why a source was left out has nothing to do with what is wrong with it.
+        code, example = (status != "skipped" and found.worst) or (None, None)
         note(at, status, code, details[at].as_py() or example)
         # What was left out or lost whole is drawn at no time.
         second = status == "salvaged" or (status == "ok" and found.clock != found.worst)

@@ -396,6 +396,8 @@ def test_the_host_process_is_known_by_its_number(tmp_path: Path) -> None:
         # The same without a second opinion, or against it: by chance or not, nobody knows.
         (4000 << 10 | 1 << 5, 1, [], None),
         (4000 << 10 | 1 << 5, 1, [5000 << 10 | 29 << 5], None),
+        # No system numbers a process so high.
+        (5000 << 10 | 1 << 5, 0, [], None),
         # A container has numbers of its own.
         (77, 0, [4000 << 10 | 29 << 5], 77),
         # Without the program's own rows, devices that agree tell it.

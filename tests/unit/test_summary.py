@@ -206,7 +206,9 @@ def test_a_role_that_no_capture_has_is_told_with_those_that_there_are(tmp_path):
     left = [
         source("a", "skipped", reason.format("actor_update")),
         source("b", "skipped", "roles actor_update, reward are not among the chosen roles"),
-        source("c", "skipped", reason.format("unknown")),
+        source(
+            "c", "skipped", reason.format("unknown"), [Problem("truncated", "error", 1, 9, None)]
+        ),
         {**source("d", "skipped", "rank 3 is not in input.rank_list"), "role": "critic_update"},
     ]
     write(tmp_path, left)
