@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from rl_insight import tables
 
-# Held in memory before it is written as a row group. Most tables of a parse job never come to that.
-_HELD_BYTES = 16_000_000
+# Held in memory before it is written as a row group, which takes several times as much. Most tables
+# of a parse job never come to that.
+_HELD_BYTES = 2_000_000
 
 
 class PartWriter:

@@ -8,9 +8,9 @@ import pyarrow as pa
 from rl_insight import tables
 from rl_insight.schema import EXPERT_LOAD
 
-# With 128 experts 4 MB of numbers; longer vectors end a table sooner.
-_MOST_ROWS = 4_096
-_MOST_NUMBERS = 512 << 10
+# With 128 experts 2 MB of numbers; longer vectors end a table sooner.
+_MOST_ROWS = 2_048
+_MOST_NUMBERS = 256 << 10
 
 
 @dataclass(slots=True)

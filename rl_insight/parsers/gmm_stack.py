@@ -75,7 +75,7 @@ def read(path: Path, problems: Problems, apis: Iterable[str] = ()) -> Phases:
             if text is None:
                 example = f"the entry {key:.50} has more than {_LONGEST_ENTRY} bytes"
                 problems.add("stack_damaged", "warning", example=example)
-            elif wanted(key.encode("utf-8", "surrogateescape")) or wanted(text):
+            elif wanted(key.encode("utf-8", "replace")) or wanted(text):
                 _take(key, text, phases, problems)
     except ReadError as error:
         problems.add("stack_damaged", "warning", example=str(error))

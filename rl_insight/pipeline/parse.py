@@ -175,8 +175,13 @@ def _source_row(parser: Parser, source: Source, parsed: Parsed) -> dict[str, obj
 
 
 def _size_and_mtime(source: Source) -> tuple[int | None, int | None]:
+    # One after the other: what the system tells of 100,000 files takes 60 MB.
+    size, latest = 0, None
     try:
-        infos = [(source.root / file).stat() for file in source.files]
+        for file in source.files:
+            info = (source.root / file).stat()
+            size += info.st_size
+            latest = info.st_mtime_ns if latest is None else max(latest, info.st_mtime_ns)
     except OSError:
         return None, None
-    return sum(info.st_size for info in infos), max((i.st_mtime_ns for i in infos), default=None)
+    return size, latest

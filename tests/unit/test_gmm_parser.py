@@ -52,8 +52,8 @@ def test_a_large_dump_comes_in_tables_of_a_bounded_size(tmp_path: Path) -> None:
         assert table.schema.equals(EXPERT_LOAD)
         sizes.append(table.num_rows)
         assert parsed.detail is None
-    # 3 vectors are the first to pass half a million numbers.
-    assert sizes == [3, 3, 1]
+    # 2 vectors are the first to pass a quarter of a million numbers.
+    assert sizes == [2, 2, 2, 1]
     assert parsed.events == 7
 
 
