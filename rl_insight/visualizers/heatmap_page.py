@@ -15,7 +15,7 @@ from rl_insight.visualizers.heatmap_budget import Fitted
 from rl_insight.visualizers.heatmap_chunks import Chunk
 from rl_insight.visualizers.heatmap_model import Heatmap, LayerBalance, View
 from rl_insight.visualizers.html_page import Json, asset, embedded, rendered
-from rl_insight.visualizers.labels import SENTENCE_LIMIT, plain
+from rl_insight.visualizers.labels import plain
 from rl_insight.visualizers.troubles import summarised
 
 _SCRIPTS = (
@@ -43,7 +43,7 @@ def page(heatmap: Heatmap, first: View, cmap: str) -> str:
         title=heatmap_words.heading(heatmap).title if drawable else heatmap_words.TITLE,
         heading=heatmap_words.heading(heatmap) if drawable else None,
         losses=fitted.losses,
-        notes=notes(heatmap),
+        notes=heatmap_words.notes(heatmap, _SHOWN_NOTES),
         troubles=summarised(heatmap.troubles, heatmap.sources, "input", "without expert load"),
         nothing=None if drawable else heatmap_words.nothing_to_draw(heatmap),
         styles=[asset("page.css"), asset("heatmap.css")],
@@ -86,18 +86,6 @@ def payload(heatmap: Heatmap, fitted: Fitted, packed: list[Chunk], first: View, 
         "map_note": heatmap_colours.colour_map(cmap).note,
         "first": {"phase": first.phase, "micro_batch": first.micro_batch},
     }
-
-
-def notes(heatmap: Heatmap) -> list[str]:
-    """What the structure step decided or doubted, gravest first."""
-    rank = {"error": 0, "warning": 1}
-    ordered = sorted(heatmap.notes, key=lambda note: rank.get(note.severity, 2))
-    shown = []
-    for note in ordered[:_SHOWN_NOTES]:
-        words = plain(note.example or str(note.code).replace("_", " "), SENTENCE_LIMIT)
-        shown.append(f"{words} ({note.count:,} ×)" if note.count > 1 else words)
-    rest = len(ordered) - len(shown)
-    return [*shown, f"+{rest:,} more notes in tables/expert_load.parquet"] if rest else shown
 
 
 def _balance(row: LayerBalance, role: int) -> list[object]:

@@ -53,7 +53,7 @@ def heading(heatmap: Heatmap) -> Heading:
         facts=(_step_words(heatmap), _role_words(heatmap), _layer_words(heatmap), *_view(heatmap)),
         reading=(_kind_words(heatmap.kinds), *_reading(heatmap)),
         key=_key(heatmap),
-        notes=_notes(heatmap),
+        notes=notes(heatmap, _SHOWN_NOTES),
         not_read=f"{failed:,} of {count(heatmap.sources, 'input')} not read" if failed else None,
     )
 
@@ -106,6 +106,20 @@ def nothing_to_draw(heatmap: Heatmap) -> str:
         f"{head}{count(heatmap.sources, 'input')} gave no group list. "
         "A filter on ranks, roles or steps may have left nothing."
     )
+
+
+def notes(heatmap: Heatmap, most: int) -> tuple[str, ...]:
+    """What the structure step decided or doubted, gravest first: at most so many sentences."""
+    rank = {"error": 0, "warning": 1}
+    sentences = []
+    for note in sorted(heatmap.notes, key=lambda note: rank.get(note.severity, 2)):
+        words = plain(note.example or str(note.code).replace("_", " "), SENTENCE_LIMIT)
+        times = f" ({note.count:,} ×)" if note.count > 1 else ""
+        sentences.append(shorten(words, SENTENCE_LIMIT) + times)
+    rest = len(sentences) - most
+    if rest > 0:
+        return (*sentences[:most], f"+{rest:,} more notes in tables/expert_load.parquet")
+    return tuple(sentences)
 
 
 def _name(heatmap: Heatmap) -> str:
@@ -222,17 +236,3 @@ def _place(row: LayerBalance, heatmap: Heatmap) -> str:
     if row.argmax is not None:
         parts.append(f"expert {row.argmax}")
     return " · ".join(parts)
-
-
-def _notes(heatmap: Heatmap) -> tuple[str, ...]:
-    """What the structure step decided or doubted, gravest first."""
-    rank = {"error": 0, "warning": 1}
-    sentences = []
-    for note in sorted(heatmap.notes, key=lambda note: rank.get(note.severity, 2)):
-        words = plain(note.example or str(note.code).replace("_", " "), SENTENCE_LIMIT)
-        times = f" ({note.count:,} ×)" if note.count > 1 else ""
-        sentences.append(shorten(words, SENTENCE_LIMIT) + times)
-    rest = len(sentences) - _SHOWN_NOTES
-    if rest > 0:
-        return (*sentences[:_SHOWN_NOTES], f"+{rest:,} more notes in tables/expert_load.parquet")
-    return tuple(sentences)

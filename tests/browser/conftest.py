@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 from rl_insight.visualizers import VISUALIZERS
 from tests.browser.opened_page import Opened
-from tests.timeline_tables import Tables
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -27,6 +26,14 @@ _QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+class Writable(Protocol):
+    """Made-up tables."""
+
+    def write(self, folder: Path) -> Path:
+        """Write them to `folder` and give it back."""
+        ...
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +57,16 @@ def open_page(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opene
     """Draw the page of some tables and open it; a complaint or a request fails the test."""
     pages: list[Opened] = []
 
-    def open_one(made: Tables, width: int = 1400, height: int = 850) -> Opened:
-        output = tmp_path / "rl_timeline.html"
-        VISUALIZERS.get("html").render(made.write(tmp_path / "tables"), output, {})
+    def open_one(
+        made: Writable,
+        width: int = 1400,
+        height: int = 850,
+        visualizer: str = "html",
+        options: Mapping[str, object] | None = None,
+    ) -> Opened:
+        drawn = VISUALIZERS.get(visualizer)
+        output = tmp_path / drawn.output
+        drawn.render(made.write(tmp_path / "tables"), output, options or {})
         context = chromium.new_context(viewport={"width": width, "height": height})
         context.set_offline(True)
         opened = Opened(context.new_page())

@@ -29,19 +29,16 @@
 
   /**
    * The end of the scale, which begins at 0, and the largest value. Few cells that are so full that
-   * all others would look empty lie beyond the end: as in the picture, beyond the 99.9th percentile
-   * if the fullest has more than twice that, and beyond ten times the mean.
+   * all others would look empty lie beyond the end: beyond the 99.9th percentile if the fullest has
+   * more than twice that, and beyond ten times the mean. Of less than a thousand cells the
+   * percentile is but the second largest, and the largest is what is looked for.
    */
   function range(lines, measure) {
     const { values, most } = sorted(lines, measure);
     if (!(most > 0)) return { top: 1, most: 0 };
     const usual = values[Math.floor(0.999 * (values.length - 1))];
-    if (measure === "share") {
-      let top = 2;
-      while (top < 16 && top < Math.min(most, Math.max(usual, most / 2))) top *= 2;
-      return { top, most };
-    }
-    let top = usual > 0 && usual < most / 2 ? usual : most;
+    let top = values.length >= 1000 && usual > 0 && usual < most / 2 ? usual : most;
+    if (measure === "share") return { top: [2, 4, 8, 16].find((end) => end >= top) ?? 16, most };
     const many = 10 * values.reduce((sum, value) => sum + value, 0) / values.length;
     if (many < top) {
       let beyond = 0;

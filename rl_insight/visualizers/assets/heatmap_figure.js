@@ -72,8 +72,13 @@
     let block = 0;
     for (let at = low; at <= high; at += 1) {
       while (block + 1 < starts.length && starts[block + 1] <= at) block += 1;
-      if ((at - starts[block]) % every) continue;
-      if (places.length && (at - places[places.length - 1]) * pixels < least) continue;
+      const below = at - starts[block];
+      if (below % every) continue;
+      const before = places[places.length - 1];
+      const close = places.length && (at - before) * pixels < least;
+      // The first line of a block matters more than the last label of the one before.
+      if (close && !below && !starts.includes(before)) places.pop();
+      else if (close) continue;
       places.push(at);
     }
     return { tickvals: places, ticktext: places.map((at) => GmmHeatmap.escaped(named.labels[at])) };

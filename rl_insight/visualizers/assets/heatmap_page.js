@@ -29,6 +29,7 @@
     hold: false,
   };
   let phase = "all"; // the chosen one where it is known, else what is
+  let ranksShown = "sum"; // likewise
   let held = {};
   let view = null; // what is on screen
   let at = null; // the cell that the keys are at
@@ -93,8 +94,8 @@
       each.add("batch");
       made.batch = "all";
     } else if (state.batch !== "first" && state.batch !== "all") made.batch = Number(state.batch);
-    if (state.ranks === "each") each.add("rank");
-    else if (state.ranks === "some") {
+    if (ranksShown === "each") each.add("rank");
+    else if (ranksShown === "some") {
       const wanted = parsed(state.some);
       byId("some").setAttribute("aria-invalid", String(state.some !== "" && wanted === null));
       if (wanted) {
@@ -103,14 +104,9 @@
       } else warned.push("Name ranks as in 0,2,4-7; until then the first is shown.");
       made.ranks = wanted ?? new Set(ranks.slice(0, 1));
       if (!state.someSummed || (!together && made.ranks.size > 1)) each.add("rank");
-    } else if (state.ranks !== "sum") made.ranks = new Set([state.ranks === "null" ? null : Number(state.ranks)]);
-    else if (!together) {
-      if (ranks.length <= MOST_STACKED) each.add("rank");
-      else made.ranks = new Set(ranks.slice(0, 1));
-    }
+    } else if (ranksShown !== "sum") made.ranks = new Set([ranksShown === "null" ? null : Number(ranksShown)]);
     if (!together) {
-      warned.push(`Expert numbers are counted on each rank, and which expert that is on another rank is not known: ranks cannot be summed.${
-        made.ranks && state.ranks === "sum" ? ` Rank ${[...made.ranks][0]} is shown.` : ""} heatmap.parser.ep_size tells the expert-parallel size.`);
+      warned.push("Expert numbers are counted on each rank, and which expert that is on another rank is not known: ranks cannot be summed. heatmap.parser.ep_size tells the expert-parallel size.");
     }
     return { made, warned };
   }
@@ -141,16 +137,19 @@
   function refill(chunks, unpacked) {
     const ranks = distinct(chunks.flatMap((chunk) => chunk.ranks));
     const summed = Math.max(...chunks.map((chunk) => chunk.summed));
-    if (state.ranks !== "sum" && state.ranks !== "each" && state.ranks !== "some" && !ranks.some((rank) => String(rank) === state.ranks)) state.ranks = "sum";
-    const single = summed > 1 && ranks.length === 1 ? `sum of ${number(summed)}` : null;
-    fill(byId("ranks"), ranks.length < 2
-      ? [["sum", single ?? (ranks[0] === null ? "unknown" : String(ranks[0]))]]
-      : [["sum", comparable(chunks) ? `sum of ${number(ranks.length)}` : "sum (not comparable)", !comparable(chunks)],
-        ["each", "each, one below another"], ["some", "some …"],
-        ...ranks.map((rank) => [String(rank), rank === null ? "unknown" : `rank ${rank}`])],
-    ranks.length < 2 ? "sum" : state.ranks);
-    byId("some-control").hidden = state.ranks !== "some";
-    byId("some-summed").disabled = !comparable(chunks);
+    const together = comparable(chunks);
+    const known = ["each", "some", ...ranks.map(String)].includes(state.ranks);
+    ranksShown = known && ranks.length > 1 ? state.ranks : "sum";
+    if (ranksShown === "sum" && !together) ranksShown = ranks.length <= MOST_STACKED ? "each" : String(ranks[0]);
+    const only = summed > 1 ? `sum of ${number(summed)}` : ranks[0] === null ? "unknown" : String(ranks[0]);
+    fill(byId("ranks"), ranks.length < 2 ? [["sum", only]] : [
+      ["sum", together ? `sum of ${number(ranks.length)}` : "sum: ids are not comparable", !together],
+      ["each", "each, one below another"],
+      ["some", "some …"],
+      ...ranks.map((rank) => [String(rank), rank === null ? "unknown" : `rank ${rank}`]),
+    ], ranksShown);
+    byId("some-control").hidden = ranksShown !== "some";
+    byId("some-summed").disabled = !together;
 
     const phases = distinct(unpacked.flatMap((data) => [...new Set(data.phase)])).filter((one) => one >= 0);
     phase = state.phase === "all" || !phases.length ? "all" : String(phases.includes(Number(state.phase)) ? state.phase : phases[0]);
@@ -174,10 +173,9 @@
     const keys = [...layers].sort((a, b) => a[1] - b[1]).map(([key]) => key);
     if (state.marked && !layers.has(state.marked)) state.marked = "";
     fill(byId("layer"), [["", "none"], ...keys.map((key) => [key, key])], state.marked);
-    const known = steps.map(String);
-    const place = known.indexOf(state.step);
+    const place = steps.map(String).indexOf(state.step);
     byId("earlier").disabled = place <= 0;
-    byId("later").disabled = place < 0 || place === known.length - 1;
+    byId("later").disabled = place < 0 || place === steps.length - 1;
   }
 
   // ---- drawing ----
@@ -185,7 +183,13 @@
   async function draw() {
     drawing += 1;
     const mine = drawing;
-    tip.hidden = true;
+    delete document.body.dataset.ready;
+    await drawChosen(mine);
+    if (mine === drawing) document.body.dataset.ready = "true";
+  }
+
+  async function drawChosen(mine) {
+    hideCursor();
     const chosen = places();
     const chunks = chosen.map((place) => model.chunks[place]);
     if (!chunks.length) return say("Nothing was recorded for this role in this step.");
@@ -206,7 +210,7 @@
     if (sliced.lines.some((line) => line.layer < 0 && !line.of)) warned.push("Rows named op… are single calls: their order does not tell their layer.");
     warn(warned);
 
-    const placed = chunks.every((chunk) => chunk.placed);
+    const placed = comparable(chunks);
     const measure = state.measure;
     const found = GmmHeatmap.range(sliced.lines, measure);
     const top = state.hold && held[measure] ? held[measure] : found.top;
@@ -232,6 +236,7 @@
     at = null;
     await Plotly.react(map, figure.data, figure.layout, CONFIG);
     listen();
+    retick();
     drawBalance();
     return undefined;
   }
@@ -390,11 +395,27 @@
     else tip.hidden = true;
   }
 
+  /** A frame around the cell that the keys are at. */
+  function frame({ row, expert }, x, y) {
+    const [wide, high] = [view.plotWidth / (x[1] - x[0]), view.height / (y[0] - y[1])];
+    const { style } = byId("cursor");
+    style.left = `${view.left + (expert - 0.5 - x[0]) * wide}px`;
+    style.top = `${MARGIN.top + (row - 0.5 - y[1]) * high}px`;
+    style.width = `${wide}px`;
+    style.height = `${high}px`;
+    byId("cursor").hidden = false;
+  }
+
+  function hideCursor() {
+    byId("cursor").hidden = true;
+    tip.hidden = true;
+  }
+
   function moved(event) {
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!view || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Enter" && at) mark(GmmHeatmap.layerKey(view.sliced.lines[at.row]));
-    else if (event.key === "Escape") tip.hidden = true;
+    else if (event.key === "Escape") hideCursor();
     else if (step) {
       const { lines, width } = view.sliced;
       at = at
@@ -405,6 +426,7 @@
       const down = MARGIN.top + (at.row - y[1]) / (y[0] - y[1]) * view.height;
       if (down < scroller.scrollTop + MARGIN.top || down > scroller.scrollTop + scroller.clientHeight - 20) scroller.scrollTop = down - scroller.clientHeight / 2;
       const box = map.getBoundingClientRect();
+      frame(at, x, y);
       tipOf(at, box.left + view.left + (at.expert - x[0]) / (x[1] - x[0]) * view.plotWidth, box.top + down);
     } else return;
     event.preventDefault();
@@ -420,16 +442,20 @@
   };
 
   /** After a zoom there is room for other labels. */
+  function retick() {
+    const { x, y } = ranges();
+    const { tickvals, ticktext } = GmmHeatmap.ticks(view.named, y[1], y[0], view.height);
+    const dtick = GmmHeatmap.tickStep(x[1] - x[0], view.plotWidth);
+    const { xaxis, yaxis } = map.layout;
+    if (String(tickvals) === String(yaxis.tickvals) && dtick === xaxis.dtick) return;
+    Plotly.relayout(map, { "yaxis.tickvals": tickvals, "yaxis.ticktext": ticktext, "xaxis.dtick": dtick });
+  }
+
   function relaid(change) {
     if (!view || !Object.keys(change).some((name) => /^[xy]axis\.(range|autorange)/.test(name))) return;
-    const whole = [view.sliced.lines.length - 0.5, -0.5];
-    const update = {};
-    if (change["xaxis.autorange"] || change["yaxis.autorange"]) Object.assign(update, { "xaxis.range": [-0.5, view.sliced.width - 0.5], "yaxis.range": whole });
-    const [bottom, top] = update["yaxis.range"] ?? map.layout.yaxis.range;
-    const [low, high] = update["xaxis.range"] ?? map.layout.xaxis.range;
-    const { tickvals, ticktext } = GmmHeatmap.ticks(view.named, top, bottom, view.height);
-    if (!Object.keys(update).length && String(tickvals) === String(map.layout.yaxis.tickvals)) return;
-    Plotly.relayout(map, { ...update, "yaxis.tickvals": tickvals, "yaxis.ticktext": ticktext, "xaxis.dtick": GmmHeatmap.tickStep(high - low, view.plotWidth) });
+    if (change["xaxis.autorange"] || change["yaxis.autorange"]) {
+      Plotly.relayout(map, { "xaxis.range": [-0.5, view.sliced.width - 0.5], "yaxis.range": [view.sliced.lines.length - 0.5, -0.5] });
+    } else retick();
   }
 
   function listen() {
@@ -494,7 +520,7 @@
   map.addEventListener("mousemove", pointed);
   map.addEventListener("mouseleave", () => { tip.hidden = true; });
   map.addEventListener("keydown", moved);
-  map.addEventListener("blur", () => { tip.hidden = true; });
+  map.addEventListener("blur", hideCursor);
   byId("scroller").addEventListener("scroll", () => { if (document.activeElement !== map) tip.hidden = true; });
 
   const first = model.phases.indexOf(model.first.phase);
@@ -511,5 +537,5 @@
       drawnWidth = window.innerWidth;
     }, 120);
   });
-  draw().then(() => { document.body.dataset.ready = "true"; });
+  draw();
 })();
