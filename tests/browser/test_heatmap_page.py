@@ -320,6 +320,37 @@ def test_the_keyboard_moves_from_cell_to_cell_and_marks_a_layer(open_heatmap: Op
     assert "step 1" in heatmap.text("#said")
 
 
+def test_a_drag_zooms_and_a_double_click_shows_the_whole_again(open_heatmap: Open) -> None:
+    made = Tables()
+    for rank in (0, 1):
+        for layer in range(4):
+            made.layer([layer, rank, 5, 6], layer=layer, rank_id=rank, expert_offset=0)
+    heatmap = open_heatmap(made)
+    heatmap.choose("Ranks", "each, one below another")
+    rows = heatmap.rows()
+    assert len(rows) == 8
+
+    left, top = heatmap.place("rank 0 · layer2", 1)
+    right, bottom = heatmap.place("rank 1 · layer1", 2)
+    heatmap.page.mouse.move(left - 20, top - 4)
+    heatmap.page.mouse.down()
+    heatmap.page.mouse.move(right + 20, bottom + 4, steps=4)
+    heatmap.page.mouse.up()
+    heatmap.settle()
+    assert heatmap.columns() == ["1", "2"]
+    assert heatmap.rows() == rows[2:6]
+    assert heatmap.point("rank 0 · layer3", 1)[:3] == [
+        "Expert 1 · layer3",
+        "step 1 · actor_update · rank 0 · forward",
+        "Tokens\t0",
+    ]
+    heatmap.page.mouse.dblclick(*heatmap.place("rank 0 · layer3", 2))
+    heatmap.settle()
+    assert heatmap.rows() == rows
+    assert heatmap.columns() == ["0", "1", "2", "3"]
+    assert heatmap.marked() == 0
+
+
 def test_what_was_not_read_and_what_was_doubted_stands_above(open_heatmap: Open) -> None:
     hostile = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
     made = two_ranks(steps=1)

@@ -11,6 +11,7 @@
 
   const MOST_STACKED = 8; // ranks that are drawn one below another without being asked for
   const BALANCE = 230;
+  const DOUBLE = 300; // ms between the clicks of a double-click, as Plotly has it
   const AROUND = "blue and orange around ×1";
 
   const steps = distinct(model.chunks.map((chunk) => chunk.step));
@@ -31,6 +32,7 @@
   let phase = "all"; // the chosen one where it is known, else what is
   let ranksShown = "sum"; // likewise
   let held = {};
+  let clicked = { at: -Infinity, before: null }; // the last click into the heatmap
   let view = null; // what is on screen
   let at = null; // the cell that the keys are at
   let drawing = 0;
@@ -106,7 +108,7 @@
       if (!state.someSummed || (!together && made.ranks.size > 1)) each.add("rank");
     } else if (ranksShown !== "sum") made.ranks = new Set([ranksShown === "null" ? null : Number(ranksShown)]);
     if (!together) {
-      warned.push("Expert numbers are counted on each rank, and which expert that is on another rank is not known: ranks cannot be summed. heatmap.parser.ep_size tells the expert-parallel size.");
+      warned.push("Expert numbers are counted on each rank, and which expert that is on another rank is not known: ranks cannot be summed. If every rank holds all experts, heatmap.parser.ep_size=1 says so; else it tells the expert-parallel size.");
     }
     return { made, warned };
   }
@@ -222,7 +224,7 @@
     const height = GmmHeatmap.heightFor(sliced.lines.length, room);
     const width = byId("scroller").clientWidth - (height > room + 1 ? 14 : 0);
     view = {
-      sliced, named, measure, scale, top, width, height, placed, made,
+      sliced, named, measure, scale, top, width, height, room, placed, made,
       marked: state.marked,
       missing: sliced.lines.some((line) => line.experts < sliced.width),
       axis: placed ? "expert_index" : "expert_index (counted on each rank)",
@@ -435,35 +437,56 @@
   const CONFIG = {
     displaylogo: false,
     responsive: false,
+    doubleClick: false,
     modeBarButtons: [[
-      "zoom2d", "pan2d", "resetScale2d",
+      "zoom2d", "pan2d",
+      { name: "whole", title: "Whole heatmap", icon: Plotly.Icons.home, click: whole },
       { name: "camera", title: "Download what is shown as a PNG", icon: Plotly.Icons.camera, click: () => Plotly.downloadImage(map, { format: "png", filename: "gmm_heatmap_view", scale: 2 }) },
     ]],
   };
 
-  /** After a zoom there is room for other labels. */
+  /** After a zoom rows have another height, and there is room for other labels. */
   function retick() {
     const { x, y } = ranges();
+    const height = GmmHeatmap.heightFor(Math.abs(y[0] - y[1]), view.room);
+    const resized = height !== view.height;
+    view.height = height;
     const { tickvals, ticktext } = GmmHeatmap.ticks(view.named, y[1], y[0], view.height);
     const dtick = GmmHeatmap.tickStep(x[1] - x[0], view.plotWidth);
     const { xaxis, yaxis } = map.layout;
-    if (String(tickvals) === String(yaxis.tickvals) && dtick === xaxis.dtick) return;
-    Plotly.relayout(map, { "yaxis.tickvals": tickvals, "yaxis.ticktext": ticktext, "xaxis.dtick": dtick });
+    if (!resized && String(tickvals) === String(yaxis.tickvals) && dtick === xaxis.dtick) return;
+    if (resized) byId("scroller").scrollTop = 0;
+    Plotly.relayout(map, {
+      height: height + MARGIN.top + MARGIN.bottom,
+      "yaxis.tickvals": tickvals,
+      "yaxis.ticktext": ticktext,
+      "xaxis.dtick": dtick,
+    });
   }
 
   function relaid(change) {
-    if (!view || !Object.keys(change).some((name) => /^[xy]axis\.(range|autorange)/.test(name))) return;
-    if (change["xaxis.autorange"] || change["yaxis.autorange"]) {
-      Plotly.relayout(map, { "xaxis.range": [-0.5, view.sliced.width - 0.5], "yaxis.range": [view.sliced.lines.length - 0.5, -0.5] });
-    } else retick();
+    if (view && Object.keys(change).some((name) => /^[xy]axis\.range/.test(name))) retick();
+  }
+
+  function whole() {
+    // What Plotly would go back to are the ranges of its first drawing, of whatever that was.
+    Plotly.relayout(map, { "xaxis.range": [-0.5, view.sliced.width - 0.5], "yaxis.range": [view.sliced.lines.length - 0.5, -0.5] });
   }
 
   function listen() {
     if (map.listening) return;
     map.listening = true;
     map.on("plotly_relayout", relaid);
+    map.on("plotly_doubleclick", () => {
+      // Its first click was no wish to mark anything.
+      if (clicked.before !== null && state.marked !== clicked.before) mark(clicked.before || state.marked);
+      clicked.before = null;
+      whole();
+    });
     map.on("plotly_click", ({ points }) => {
-      if (points.length) mark(GmmHeatmap.layerKey(view.sliced.lines[points[0].pointNumber[0]]));
+      if (!points.length || performance.now() - clicked.at < DOUBLE) return;
+      clicked = { at: performance.now(), before: state.marked };
+      mark(GmmHeatmap.layerKey(view.sliced.lines[points[0].pointNumber[0]]));
     });
   }
 
