@@ -140,7 +140,11 @@ def two_ranks_of_an_expert_parallel_group(steps: int = 1) -> Tables:
     return made
 
 
-def test_what_is_too_much_is_first_summed_over_micro_batches(tmp_path: Path) -> None:
+@pytest.mark.parametrize("block", [1, 5, 10**6])
+def test_what_is_too_much_is_first_summed_over_micro_batches(
+    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heatmap_budget, "_BLOCK", block)
     made = two_ranks_of_an_expert_parallel_group()
 
     (chunk,), losses = chunks(made, tmp_path, most_cells=16)
@@ -160,7 +164,11 @@ def test_what_is_too_much_is_first_summed_over_micro_batches(tmp_path: Path) -> 
     assert {row["micro_batch"] for row in opened(chunk)} == {None}
 
 
-def test_then_over_ranks_each_expert_at_its_global_id(tmp_path: Path) -> None:
+@pytest.mark.parametrize("block", [1, 5, 10**6])
+def test_then_over_ranks_each_expert_at_its_global_id(
+    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heatmap_budget, "_BLOCK", block)
     made = two_ranks_of_an_expert_parallel_group()
 
     (chunk,), losses = chunks(made, tmp_path, most_cells=8)
