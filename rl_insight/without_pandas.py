@@ -6,21 +6,18 @@ given back as such, only to find out whether a value is one of pandas' own. That
 """
 
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
 
-class _NotInstalled(MetaPathFinder):
-    """Answers that there is no pandas."""
+class _NotInstalled:
+    """A finder of modules (`sys.meta_path`) that answers that there is no pandas.
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    Not derived from `importlib.abc.MetaPathFinder`: importing that takes 30 ms.
+    """
+
+    @staticmethod
+    def find_spec(fullname: str, path: object, target: object = None) -> None:
         if fullname.partition(".")[0] == "pandas":
             raise ModuleNotFoundError("pandas is kept out of this process", name=fullname)
-        return None
 
 
 sys.meta_path.insert(0, _NotInstalled())
