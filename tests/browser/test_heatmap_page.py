@@ -373,6 +373,51 @@ def test_what_was_not_read_and_what_was_doubted_stands_above(open_heatmap: Open)
     assert any(row.startswith("<img") for row in heatmap.rows())
 
 
+def test_an_inference_engine_without_steps_stands_beside_the_training(open_heatmap: Open) -> None:
+    made = two_ranks(steps=2)
+    made.source("engine", "expert_distribution_recorder_1.pt", parser="sglang")
+    for forward_pass in range(3):
+        made.call(
+            [forward_pass, 7],
+            source_id="engine",
+            step=None,
+            role=None,
+            rank_id=None,
+            micro_batch=None,
+            layer=0,
+            op_index=forward_pass,
+            pass_index=None,
+            expert_offset=0,
+        )
+    heatmap = open_heatmap(made)
+
+    assert "step 2 · actor_update" in heatmap.text("#said")
+    heatmap.choose("Role", "unknown role")
+    assert heatmap.control("Step").input_value() == "null"
+    assert heatmap.point("layer0", 0) == [
+        "Expert 0 · layer0",
+        "step unknown · unknown role · rank unknown · forward",
+        "Tokens\t3",
+        "Of the layer's mean\t× 0.25 (mean 12)",
+        "Of the layer's total\t12.50 % (of 24)",
+        "Place\t2nd of 2",
+        "Summed over\t3 passes of the engine",
+    ]
+    assert "No balance was worked out" in heatmap.text("#balance")
+    heatmap.choose("Step", "1")
+    assert "step 1 · actor_update" in heatmap.text("#said")
+    assert heatmap.text("#balance-legend").startswith("Layers, least even first")
+    heatmap.choose("Ranks", "some …")
+    some = heatmap.control("Ranks by number")
+    some.fill("9")
+    some.press("Enter")
+    heatmap.settle()
+    assert heatmap.text("#said") == ("Nothing was recorded for this choice. No such rank here: 9.")
+    heatmap.choose("Ranks", "rank 1")
+    heatmap.click("layer1", 0)
+    assert heatmap.marked() == 1
+
+
 def test_a_page_without_loads_says_why(open_heatmap: Open) -> None:
     made = Tables()
     made.source("bad", "a.pt", status="failed", detail="It is cut off.")

@@ -16,8 +16,8 @@
 
   const steps = distinct(model.chunks.map((chunk) => chunk.step));
   const state = {
-    step: String(steps[steps.length - 1]),
-    role: "0",
+    step: "",
+    role: "",
     ranks: "sum",
     some: "",
     someSummed: true,
@@ -64,6 +64,21 @@
       const ofStep = state.step === "sum" || state.step === "each" || String(chunk.step) === state.step;
       return ofStep && (state.role === "all" || String(chunk.role) === state.role) ? [place] : [];
     });
+  }
+
+  function newest(role) {
+    const own = distinct(model.chunks.filter((chunk) => role === "all" || String(chunk.role) === role).map((chunk) => chunk.step));
+    const known = own.filter((step) => step !== null);
+    return String(known.length ? known[known.length - 1] : null);
+  }
+
+  /** Not every role is in every step: what was chosen last stays, the other one gives way. */
+  function agree(last) {
+    if (places().length) return;
+    if (last === "role") state.step = newest(state.role);
+    else state.role = String(model.chunks.find((chunk) => String(chunk.step) === state.step).role);
+    byId("step").value = state.step;
+    byId("role").value = state.role;
   }
 
   /** The ranks of a text such as `0,2,4-7`; null where it is none. */
@@ -116,17 +131,17 @@
   // ---- controls ----
 
   function controls() {
+    const roles = distinct(model.chunks.map((chunk) => chunk.role));
+    state.role = String(roles[0]);
+    state.step = newest(state.role);
     fill(byId("step"), [
       ...(steps.length > 1 ? [["sum", "all, summed"], ["each", "all, one below another"]] : []),
       ...steps.map((step) => [String(step), stepName(step)]),
     ], state.step);
-    const roles = distinct(model.chunks.map((chunk) => chunk.role));
-    state.role = String(roles[0]);
     fill(byId("role"), [
       ...roles.map((role) => [String(role), model.roles[role]]),
       ...(roles.length > 1 ? [["all", "all, one below another"]] : []),
     ], state.role);
-    fill(byId("map-name"), [], "");
     maps();
   }
 
@@ -194,7 +209,6 @@
     hideCursor();
     const chosen = places();
     const chunks = chosen.map((place) => model.chunks[place]);
-    if (!chunks.length) return say("Nothing was recorded for this role in this step.");
     if (chosen.some((place) => !model.unpacked.has(place))) byId("said").textContent = "Unpacking …";
     let unpacked;
     try {
@@ -503,11 +517,18 @@
     if (known.indexOf(state.step) < 0 || place < 0 || place >= known.length) return;
     state.step = known[place];
     byId("step").value = state.step;
+    agree("step");
     draw();
   }
 
-  choose("step", (value) => { state.step = value; });
-  choose("role", (value) => { state.role = value; });
+  choose("step", (value) => {
+    state.step = value;
+    agree("step");
+  });
+  choose("role", (value) => {
+    state.role = value;
+    agree("role");
+  });
   choose("ranks", (value) => {
     state.ranks = value;
     byId("some-control").hidden = value !== "some";
