@@ -25,6 +25,7 @@ _SCRIPTS = (
     "heatmap_figure.js",
     "heatmap_balance.js",
     "heatmap_hover.js",
+    "heatmap_controls.js",
     "heatmap_page.js",
 )
 # Beside the configured one; all of them are told apart without colour vision, by lightness alone.

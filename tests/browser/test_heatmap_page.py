@@ -416,6 +416,15 @@ def test_an_inference_engine_without_steps_stands_beside_the_training(open_heatm
     heatmap.choose("Ranks", "rank 1")
     heatmap.click("layer1", 0)
     assert heatmap.marked() == 1
+    heatmap.choose("Role", "all, one below another")
+    heatmap.choose("Step", "all, summed")
+    heatmap.choose("Ranks", "sum of 3")
+    assert heatmap.rows() == [
+        "actor_update · layer0",
+        "actor_update · layer1",
+        "unknown role · layer0",
+    ]
+    assert heatmap.text("#warned") == ""
 
 
 def test_a_page_without_loads_says_why(open_heatmap: Open) -> None:

@@ -9,12 +9,9 @@
   const panel = byId("balance");
   const tip = byId("tip");
 
-  const MOST_STACKED = 8; // ranks that are drawn one below another without being asked for
   const BALANCE = 230;
   const DOUBLE = 300; // ms between the clicks of a double-click, as Plotly has it
-  const AROUND = "blue and orange around ×1";
 
-  const steps = distinct(model.chunks.map((chunk) => chunk.step));
   const state = {
     step: "",
     role: "",
@@ -25,175 +22,16 @@
     batch: "first",
     average: false,
     measure: "tokens",
-    map: { tokens: model.maps[0].name, share: AROUND },
+    map: { tokens: model.maps[0].name, share: GmmHeatmap.AROUND },
     marked: "",
     hold: false,
   };
-  let phase = "all"; // the chosen one where it is known, else what is
-  let ranksShown = "sum"; // likewise
+  const controls = GmmHeatmap.controls(model, state);
   let held = {};
   let clicked = { at: -Infinity, before: null }; // the last click into the heatmap
   let view = null; // what is on screen
   let at = null; // the cell that the keys are at
   let drawing = 0;
-
-  function distinct(numbers) {
-    return [...new Set(numbers)].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
-  }
-
-  function fill(select, options, value) {
-    select.replaceChildren(...options.map(([key, text, disabled]) => {
-      const option = document.createElement("option");
-      option.value = key;
-      option.textContent = text;
-      option.disabled = Boolean(disabled);
-      return option;
-    }));
-    select.value = value;
-    select.disabled = options.length < 2;
-  }
-
-  function stepName(step) {
-    return step === null ? "unknown" : String(step);
-  }
-
-  // ---- what is chosen ----
-
-  function places() {
-    return model.chunks.flatMap((chunk, place) => {
-      const ofStep = state.step === "sum" || state.step === "each" || String(chunk.step) === state.step;
-      return ofStep && (state.role === "all" || String(chunk.role) === state.role) ? [place] : [];
-    });
-  }
-
-  function newest(role) {
-    const own = distinct(model.chunks.filter((chunk) => role === "all" || String(chunk.role) === role).map((chunk) => chunk.step));
-    const known = own.filter((step) => step !== null);
-    return String(known.length ? known[known.length - 1] : null);
-  }
-
-  /** Not every role is in every step: what was chosen last stays, the other one gives way. */
-  function agree(last) {
-    if (places().length) return;
-    if (last === "role") state.step = newest(state.role);
-    else state.role = String(model.chunks.find((chunk) => String(chunk.step) === state.step).role);
-    byId("step").value = state.step;
-    byId("role").value = state.role;
-  }
-
-  /** The ranks of a text such as `0,2,4-7`; null where it is none. */
-  function parsed(text) {
-    const found = new Set();
-    for (const part of text.split(/[\s,;]+/).filter(Boolean)) {
-      const match = /^(\d+)(?:-(\d+))?$/.exec(part);
-      if (!match) return null;
-      const [low, high] = [Number(match[1]), Number(match[2] ?? match[1])];
-      if (high < low || high - low > 1e6) return null;
-      for (let rank = low; rank <= high; rank += 1) found.add(rank);
-    }
-    return found.size ? found : null;
-  }
-
-  /** Whether expert ids of different ranks mean the same in all of those chunks. */
-  function comparable(chunks) {
-    return chunks.every((chunk) => chunk.placed) || distinct(chunks.flatMap((chunk) => chunk.ranks)).length < 2;
-  }
-
-  /** The choice for `slice`, and a sentence where it is not what was asked for. */
-  function choice(chunks) {
-    const each = new Set();
-    const ranks = distinct(chunks.flatMap((chunk) => chunk.ranks));
-    const together = comparable(chunks);
-    const made = { ranks: null, each, phase: phase === "all" ? "all" : Number(phase), batch: state.batch, average: state.average };
-    const warned = [];
-    if (state.step === "each") each.add("step");
-    if (state.batch === "each") {
-      each.add("batch");
-      made.batch = "all";
-    } else if (state.batch !== "first" && state.batch !== "all") made.batch = Number(state.batch);
-    if (ranksShown === "each") each.add("rank");
-    else if (ranksShown === "some") {
-      const wanted = parsed(state.some);
-      byId("some").setAttribute("aria-invalid", String(state.some !== "" && wanted === null));
-      if (wanted) {
-        const missing = [...wanted].filter((rank) => !ranks.includes(rank));
-        if (missing.length) warned.push(`No such rank here: ${missing.slice(0, 6).join(", ")}${missing.length > 6 ? ", …" : ""}.`);
-      } else warned.push("Name ranks as in 0,2,4-7; until then the first is shown.");
-      made.ranks = wanted ?? new Set(ranks.slice(0, 1));
-      if (!state.someSummed || (!together && made.ranks.size > 1)) each.add("rank");
-    } else if (ranksShown !== "sum") made.ranks = new Set([ranksShown === "null" ? null : Number(ranksShown)]);
-    if (!together) {
-      warned.push("Expert numbers are counted on each rank, and which expert that is on another rank is not known: ranks cannot be summed. If every rank holds all experts, heatmap.parser.ep_size=1 says so; else it tells the expert-parallel size.");
-    }
-    return { made, warned };
-  }
-
-  // ---- controls ----
-
-  function controls() {
-    const roles = distinct(model.chunks.map((chunk) => chunk.role));
-    state.role = String(roles[0]);
-    state.step = newest(state.role);
-    fill(byId("step"), [
-      ...(steps.length > 1 ? [["sum", "all, summed"], ["each", "all, one below another"]] : []),
-      ...steps.map((step) => [String(step), stepName(step)]),
-    ], state.step);
-    fill(byId("role"), [
-      ...roles.map((role) => [String(role), model.roles[role]]),
-      ...(roles.length > 1 ? [["all", "all, one below another"]] : []),
-    ], state.role);
-    maps();
-  }
-
-  function maps() {
-    const names = model.maps.map((one) => [one.name, one.name]);
-    fill(byId("map-name"), state.measure === "share" ? [[AROUND, AROUND], ...names] : names, state.map[state.measure]);
-  }
-
-  /** The controls whose options depend on the steps and roles. */
-  function refill(chunks, unpacked) {
-    const ranks = distinct(chunks.flatMap((chunk) => chunk.ranks));
-    const summed = Math.max(...chunks.map((chunk) => chunk.summed));
-    const together = comparable(chunks);
-    const known = ["each", "some", ...ranks.map(String)].includes(state.ranks);
-    ranksShown = known && ranks.length > 1 ? state.ranks : "sum";
-    if (ranksShown === "sum" && !together) ranksShown = ranks.length <= MOST_STACKED ? "each" : String(ranks[0]);
-    const only = summed > 1 ? `sum of ${number(summed)}` : ranks[0] === null ? "unknown" : String(ranks[0]);
-    fill(byId("ranks"), ranks.length < 2 ? [["sum", only]] : [
-      ["sum", together ? `sum of ${number(ranks.length)}` : "sum: ids are not comparable", !together],
-      ["each", "each, one below another"],
-      ["some", "some …"],
-      ...ranks.map((rank) => [String(rank), rank === null ? "unknown" : `rank ${rank}`]),
-    ], ranksShown);
-    byId("some-control").hidden = ranksShown !== "some";
-    byId("some-summed").disabled = !together;
-
-    const phases = distinct(unpacked.flatMap((data) => [...new Set(data.phase)])).filter((one) => one >= 0);
-    phase = state.phase === "all" || !phases.length ? "all" : String(phases.includes(Number(state.phase)) ? state.phase : phases[0]);
-    const allPhases = phases.length > 1 ? [["all", "all, one below another"]] : [];
-    if (phases.length === 1) phase = String(phases[0]);
-    fill(byId("phase"), phases.length ? [...phases.map((one) => [String(one), model.phases[one]]), ...allPhases] : [["all", "unknown"]], phase);
-
-    const batches = distinct(unpacked.flatMap((data) => [...new Set(data.micro_batch)])).filter((one) => one >= 0);
-    if (!["first", "all", "each"].includes(state.batch) && !batches.includes(Number(state.batch))) state.batch = "first";
-    fill(byId("batch"), batches.length
-      ? [["first", "first"], ...(batches.length > 1 ? [["all", `all ${number(batches.length)}, summed`], ["each", "all, one below another"], ...batches.map((batch) => [String(batch), String(batch)])] : [])]
-      : [["first", "unknown, or all of them"]], batches.length > 1 || state.batch === "first" ? state.batch : "first");
-
-    const layers = new Map();
-    for (const data of unpacked) {
-      for (let row = 0; row < data.chunk.rows && layers.size < 5000; row += 1) {
-        const key = GmmHeatmap.layerKey({ layer: data.layer[row], op: data.op_index[row] });
-        if (key) layers.set(key, data.layer[row] >= 0 ? data.layer[row] : 1e9 + data.op_index[row]);
-      }
-    }
-    const keys = [...layers].sort((a, b) => a[1] - b[1]).map(([key]) => key);
-    if (state.marked && !layers.has(state.marked)) state.marked = "";
-    fill(byId("layer"), [["", "none"], ...keys.map((key) => [key, key])], state.marked);
-    const place = steps.map(String).indexOf(state.step);
-    byId("earlier").disabled = place <= 0;
-    byId("later").disabled = place < 0 || place === steps.length - 1;
-  }
 
   // ---- drawing ----
 
@@ -207,7 +45,7 @@
 
   async function drawChosen(mine) {
     hideCursor();
-    const chosen = places();
+    const chosen = controls.places();
     const chunks = chosen.map((place) => model.chunks[place]);
     if (chosen.some((place) => !model.unpacked.has(place))) byId("said").textContent = "Unpacking …";
     let unpacked;
@@ -217,8 +55,8 @@
       return say(error.message);
     }
     if (mine !== drawing) return undefined; // something else was chosen meanwhile
-    refill(chunks, unpacked);
-    const { made, warned } = choice(chunks);
+    controls.refill(chunks, unpacked);
+    const { made, warned } = controls.choice(chunks);
     const sliced = GmmHeatmap.slice(unpacked, made);
     if (!sliced.lines.length) return say(["Nothing was recorded for this choice.", ...warned].join(" "));
     if (sliced.left) warned.push(`${number(sliced.left)} more lines are not drawn: choose fewer steps or ranks, or average the layers.`);
@@ -226,7 +64,7 @@
     if (sliced.lines.some((line) => line.layer < 0 && !line.of)) warned.push("Rows named op… are single calls: their order does not tell their layer.");
     warn(warned);
 
-    const placed = comparable(chunks);
+    const placed = controls.comparable(chunks);
     const measure = state.measure;
     const found = GmmHeatmap.range(sliced.lines, measure);
     const top = state.hold && held[measure] ? held[measure] : found.top;
@@ -511,23 +349,23 @@
     });
   }
 
-  function stepBy(number) {
-    const known = steps.map(String);
-    const place = known.indexOf(state.step) + number;
-    if (known.indexOf(state.step) < 0 || place < 0 || place >= known.length) return;
-    state.step = known[place];
+  function stepBy(by) {
+    const { steps } = controls;
+    const place = steps.indexOf(state.step) + by;
+    if (!steps.includes(state.step) || place < 0 || place >= steps.length) return;
+    state.step = steps[place];
     byId("step").value = state.step;
-    agree("step");
+    controls.agree("step");
     draw();
   }
 
   choose("step", (value) => {
     state.step = value;
-    agree("step");
+    controls.agree("step");
   });
   choose("role", (value) => {
     state.role = value;
-    agree("role");
+    controls.agree("role");
   });
   choose("ranks", (value) => {
     state.ranks = value;
@@ -551,7 +389,7 @@
     button.addEventListener("click", () => {
       state.measure = button.dataset.measure;
       for (const one of document.querySelectorAll("[data-measure]")) one.setAttribute("aria-pressed", String(one === button));
-      maps();
+      controls.maps();
       draw();
     });
   }
@@ -571,7 +409,7 @@
   state.phase = first < 0 ? "all" : String(first);
   state.batch = model.first.micro_batch === "all" ? "all" : "first";
   byId("some-summed").checked = state.someSummed;
-  controls();
+  controls.setUp();
   let drawnWidth = window.innerWidth;
   let waiting = 0;
   window.addEventListener("resize", () => {
