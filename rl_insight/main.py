@@ -168,5 +168,15 @@ def _say_error(text: str) -> None:
     print(f"{clear}error: {printable(text, 2_000)}", file=sys.stderr)
 
 
+def command() -> int:
+    """What the console script and `python -m rl_insight.main` run: `main` in a process of its own.
+
+    It saves the process half a second; somebody else's may need pandas after `main`.
+    """
+    import rl_insight.without_pandas  # noqa: F401 - for what it does
+
+    return main()
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command())

@@ -24,6 +24,7 @@ _BESIDE = (DUMP, STACK, METADATA)
 # Written together with dump.json, and by nobody else under that name.
 _CONSTRUCT = "construct.json"
 _NOTED = frozenset({*_BESIDE, _CONSTRUCT})
+_STEP = re.compile(r"step_?(?:[0-9]+|unknown)")
 _OF_A_PROCESS = re.compile(r"rank[0-9]*|proc[0-9]+")
 
 
@@ -47,11 +48,11 @@ def claims(tree: Tree) -> Iterator[Found]:
         rank = _rank_folder(folder)
         served.add(rank)
         files = (*group_lists, *_beside(listing, rank), *_metadata(listing, rank))
-        yield Found(folder or ".", files, pack=_above(rank))
+        yield Found(folder or ".", files, pack=_pack(rank))
     for rank, noted in sorted(listing.noted.items()):
         if DUMP in noted and rank not in served and _is_dump(rank, noted):
             files = (*_beside(listing, rank), *_metadata(listing, rank))
-            yield Found(f"{rank}/{DUMP_FOLDER}".lstrip("/"), files, pack=_above(rank))
+            yield Found(f"{rank}/{DUMP_FOLDER}".lstrip("/"), files, pack=_pack(rank))
 
 
 def _listed(tree: Tree) -> _Listing:
@@ -75,8 +76,15 @@ def _rank_folder(folder: str) -> str:
     return above if name == DUMP_FOLDER else folder
 
 
-def _above(rank: str) -> str:
-    """Where the folders of the other ranks are, given that of one."""
+def _pack(rank: str) -> str:
+    """The folder whose ranks one job may read, given that of one: the step's, with all its roles.
+
+    A rank's lists take about as long to read as a job takes to start.
+    """
+    parts = rank.split("/")
+    steps = [at for at, name in enumerate(parts) if _STEP.fullmatch(name)]
+    if steps:
+        return "/".join(parts[: steps[0] + 1])
     above, _, name = rank.rpartition("/")
     return above if _OF_A_PROCESS.fullmatch(name) else rank
 

@@ -35,23 +35,24 @@ def test_the_folder_of_a_ranks_tensors_is_one_source_with_what_stands_beside_it(
     (source,) = found(*files, *others)
     assert source.path == data
     assert source.files == tuple(files)
-    assert source.pack == "step_1/actor_update/step0"
+    assert source.pack == "step_1"
     assert source.skip is None
 
 
 @pytest.mark.parametrize(
     ("folder", "path", "pack"),
     [
-        ("step_1/ref/rank0/dump_tensor_data", None, "step_1/ref"),
-        ("step_1/ref/step0/rank/dump_tensor_data", None, "step_1/ref/step0"),
-        ("step_unknown/ref/step0/rank7/dump_tensor_data", None, "step_unknown/ref/step0"),
+        ("step_1/ref/rank0/dump_tensor_data", None, "step_1"),
+        ("step_1/ref/step0/rank/dump_tensor_data", None, "step_1"),
+        ("step_unknown/ref/step0/rank7/dump_tensor_data", None, "step_unknown"),
+        ("ref/rank3/dump_tensor_data", None, "ref"),
         ("step5/proc4711/dump_tensor_data", None, "step5"),
         ("step5/rank1/dump_tensor_data", None, "step5"),
         ("rank1/dump_tensor_data", None, ""),
         ("dump_tensor_data", None, ""),
         ("", ".", ""),
         ("somewhere/else", None, "somewhere/else"),
-        ("step_1/ref/rank0", None, "step_1/ref"),
+        ("step_1/ref/rank0", None, "step_1"),
         ("a/step_1\\ref\\rank0\\dump_tensor_data", "a/step_1/ref/rank0/dump_tensor_data", None),
     ],
 )
@@ -60,7 +61,7 @@ def test_group_lists_are_found_wherever_they_lie(
 ) -> None:
     (source,) = found(f"{folder}/{name(0)}" if folder else name(0))
     assert source.path == (folder if path is None else path)
-    assert source.pack == ("a/step_1/ref" if pack is None else pack)
+    assert source.pack == ("a/step_1" if pack is None else pack)
 
 
 def test_a_copy_from_windows_may_have_its_paths_in_the_names_of_files() -> None:

@@ -71,7 +71,7 @@ def test_loads_are_sorted_by_step_role_rank_and_call_however_they_were_packed(
             12,
         ]
     assert len([p for p in (output / "parsed" / "gmm").iterdir() if p.is_dir()]) == (
-        8 if per_job == 1 else 4
+        8 if per_job == 1 else 2
     )
     assert {row["status"] for row in sources(output)} == {"ok"}
 
