@@ -14,6 +14,9 @@ from rl_insight.problems import Problem, Problems
 
 _KEY = b"rl_insight.notes"
 
+EXPERT_IDS_LOCAL = "expert_ids_local"
+"""The code that says that one index may be different experts on different ranks of a role."""
+
 
 def attach(table: pa.Table, notes: Problems) -> pa.Table:
     """The same table with `notes` in its metadata, in place of any that it has."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rl_insight.analysis.load_rows import UNKNOWN, Array, LoadRows, parts
+from rl_insight.notes import EXPERT_IDS_LOCAL
 from rl_insight.problems import Problems
 
 # MindSpeed (Megatron) counts the experts of the rank alone.
@@ -118,7 +119,7 @@ def _comparable(
         f"{rows.whose(members[0])}: {why}, so one index is not one expert on all ranks "
         "(heatmap.parser.ep_size)"
     )
-    notes.add("expert_ids_local", "warning", example=example)
+    notes.add(EXPERT_IDS_LOCAL, "warning", example=example)
     return False
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rl_insight.plain_text import count
 from rl_insight.schema import PHASES
-from rl_insight.visualizers.heatmap_model import UNKNOWN, Rows, Segment
+from rl_insight.visualizers.heatmap_model import UNKNOWN, Group, Heatmap, Rows, Segment
 
 # Packed and written as base64, some two bytes each: a page of 25 MB.
 MOST_CELLS = 12_000_000
@@ -28,12 +28,13 @@ class Fitted:
     losses: tuple[str, ...]
 
 
-def fit(rows: Rows, segments: list[Segment], most_cells: int = MOST_CELLS) -> Fitted:
-    """At most `most_cells` cells of `rows`, or one step of one role where even that has more.
+def fit(heatmap: Heatmap, most_cells: int = MOST_CELLS) -> Fitted:
+    """At most `most_cells` cells of `heatmap`, or one step where even that has more.
 
     First the micro-batches are summed, then the ranks whose expert ids mean the same, then other
     phases are left out, and at last the oldest steps.
     """
+    rows, segments = heatmap.rows, heatmap.segments
     summed = [1] * len(segments)
     losses: list[str] = []
     held = count(_cells(rows), "cell")
@@ -41,7 +42,7 @@ def fit(rows: Rows, segments: list[Segment], most_cells: int = MOST_CELLS) -> Fi
         rows = _added(rows, rows.segment, np.ones(len(rows), dtype=bool))
         losses.append("micro-batches are summed")
     if _cells(rows) > most_cells:
-        rows, segments, summed, most = _without_ranks(rows, segments)
+        rows, segments, summed, most = _without_ranks(rows, segments, heatmap.ids_local)
         if most > 1:
             losses.append(f"up to {most:,} ranks are summed")
     others = (rows.phase != _FORWARD) & (rows.phase != UNKNOWN)
@@ -64,19 +65,22 @@ def _cells(rows: Rows) -> int:
 
 
 def _without_ranks(
-    rows: Rows, segments: list[Segment]
+    rows: Rows, segments: list[Segment], ids_local: frozenset[Group]
 ) -> tuple[Rows, list[Segment], list[int], int]:
-    """The ranks of each step and role as one, where all their expert ids are global."""
+    """The ranks of each step and role as one, where one id is one expert on all of them."""
     placed = np.ones(len(segments), dtype=bool)
     np.logical_and.at(placed, rows.segment, rows.placed)
-    groups: dict[tuple[int | None, str | None], list[int]] = {}
+    unplaced = np.ones(len(segments), dtype=bool)
+    np.logical_and.at(unplaced, rows.segment, ~rows.placed)
+    groups: dict[Group, list[int]] = {}
     for at, segment in enumerate(segments):
         groups.setdefault((segment.step, segment.role), []).append(at)
     target = np.arange(len(segments))
     made: list[Segment] = []
     summed: list[int] = []
     for (step, role), members in groups.items():
-        if len(members) > 1 and placed[members].all():
+        assumed = (step, role) not in ids_local and unplaced[members].all()
+        if len(members) > 1 and (assumed or placed[members].all()):
             target[members] = len(made)
             made.append(Segment(step, role, None))
             summed.append(len(members))

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from rl_insight.visualizers.heatmap_model import UNKNOWN, Rows, Segment
+from rl_insight.visualizers.heatmap_budget import Fitted
+from rl_insight.visualizers.heatmap_model import UNKNOWN, Group
 
 # In this order in a chunk, then the loads. `rank` is a position in `Chunk.ranks`. In all of them 0
 # is null and n + 1 stands for n.
@@ -24,15 +25,16 @@ class Chunk:
     """The rows of one role in one step, in the order of `Rows`.
 
     `kinds` tells how each of COLUMNS and, last, the loads are written: `u1`, `u2`, `u4`, or `f8`
-    (little-endian) for numbers beyond. `placed` holds where expert ids are global, so that those of
-    different ranks may be compared. `summed` says of how many ranks a rank of the chunk is the sum
-    (1: none). `data` is base64 of zlib.
+    (little-endian) for numbers beyond. `placed` holds where expert ids are global, `comparable`
+    where one id is one expert on all ranks: there, and where that is assumed. `summed` says of how
+    many ranks a rank of the chunk is the sum (1: none). `data` is base64 of zlib.
     """
 
     step: int | None
     role: str | None
     ranks: tuple[int | None, ...]
     placed: bool
+    comparable: bool
     summed: int
     rows: int
     cells: int
@@ -40,13 +42,17 @@ class Chunk:
     data: str
 
 
-def chunks(rows: Rows, segments: list[Segment], summed: list[int]) -> list[Chunk]:
-    """All `rows`, which are sorted by step, role and rank; `summed` is parallel to `segments`."""
+def chunks(fitted: Fitted, ids_local: frozenset[Group]) -> list[Chunk]:
+    """All rows of `fitted`, which are sorted by step, role and rank.
+
+    `ids_local` are the groups where one id may be different experts on different ranks.
+    """
+    rows, segments = fitted.rows, fitted.segments
     if not len(rows):
         return []
     places = [(segments[at].step, segments[at].role) for at in rows.segment.tolist()]
     edges = [0, *(at for at in range(1, len(places)) if places[at] != places[at - 1]), len(places)]
-    return [_chunk(rows, segments, summed, slice(*edge)) for edge in pairwise(edges)]
+    return [_chunk(fitted, ids_local, slice(*edge)) for edge in pairwise(edges)]
 
 
 def packed(values: np.ndarray) -> tuple[str, bytes]:
@@ -59,8 +65,9 @@ def packed(values: np.ndarray) -> tuple[str, bytes]:
     return "f8", values.astype("<f8").tobytes()
 
 
-def _chunk(rows: Rows, segments: list[Segment], summed: list[int], part: slice) -> Chunk:
-    segment = rows.segment[part]
+def _chunk(fitted: Fitted, ids_local: frozenset[Group], part: slice) -> Chunk:
+    rows, segments = fitted.rows, fitted.segments
+    segment, placed = rows.segment[part], rows.placed[part]
     known = np.unique(segment)
     first, length = rows.first_expert[part], rows.length[part]
     columns = {
@@ -81,8 +88,9 @@ def _chunk(rows: Rows, segments: list[Segment], summed: list[int], part: slice) 
         step=head.step,
         role=head.role,
         ranks=tuple(segments[at].rank_id for at in known.tolist()),
-        placed=bool(rows.placed[part].all()),
-        summed=summed[int(known[0])],
+        placed=bool(placed.all()),
+        comparable=bool(placed.all() or not (placed.any() or (head.step, head.role) in ids_local)),
+        summed=fitted.summed[int(known[0])],
         rows=len(segment),
         cells=len(loads),
         kinds=tuple(kind for kind, _ in written),

@@ -14,6 +14,7 @@ from rl_insight.visualizers import heatmap_rows, troubles
 from rl_insight.visualizers.columns import Columns, read
 from rl_insight.visualizers.heatmap_model import (
     UNKNOWN,
+    Group,
     Heatmap,
     LayerBalance,
     LoadKind,
@@ -58,6 +59,8 @@ def load(folder: Path, view: View) -> Heatmap:
     number = np.zeros(len(segments), dtype=np.int64)
     number[shown] = np.arange(len(shown))
     rows.segment[:] = number[rows.segment]
+    balance = _balance(read(folder, "expert_balance", schema.EXPERT_BALANCE, _BALANCE))
+    said = _notes(path)
     recorders = [name for name, any_ in (("gmm", ~engine), ("sglang", engine)) if any_.any()]
     return Heatmap(
         view=view,
@@ -69,10 +72,11 @@ def load(folder: Path, view: View) -> Heatmap:
         without_loads=int(chosen.kept.sum() - rows.calls.sum()),
         recorders=tuple(recorders),
         kinds=_kinds(table.where(chosen.kept)),
-        balance=_balance(read(folder, "expert_balance", schema.EXPERT_BALANCE, _BALANCE)),
-        notes=_notes(path),
+        balance=balance,
+        notes=said,
         troubles=troubles.listed(sources, lambda parser: parser in HEATMAP_PARSERS),
         sources=sum(parser in HEATMAP_PARSERS for parser in parsers),
+        ids_local=_ids_local(segments, balance, said),
     )
 
 
@@ -146,6 +150,16 @@ def _balance(table: Columns) -> list[LayerBalance]:
         if known is None or (balance.total, balance.ranks) > (known.total, known.ranks):
             found[key] = balance
     return list(found.values())
+
+
+def _ids_local(
+    segments: Sequence[Segment], balance: Sequence[LayerBalance], said: Sequence[Problem]
+) -> frozenset[Group]:
+    """Where the balance does not add up ranks: a note says that there is such a place."""
+    if all(note.code != notes.EXPERT_IDS_LOCAL for note in said):
+        return frozenset()
+    added_up = {(row.step, row.role) for row in balance if row.ranks > 1}
+    return frozenset((segment.step, segment.role) for segment in segments) - added_up
 
 
 def _notes(path: Path) -> list[Problem]:

@@ -29,6 +29,9 @@ class View:
 
 ALL = View("all", "all")
 
+Group = tuple[int | None, str | None]
+"""A step and a role; None where it is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -115,7 +118,9 @@ class Heatmap:
     `recorded` counts the rows of the table; of these, `of_other_phases` and `of_other_batches` are
     not in the view and `without_loads` hold no expert. `recorders` are the parsers of the rows
     (`gmm`, `sglang`). `notes` are what the structure step decided or doubted, `troubles` the
-    sources that gave less than they should, of `sources` in all.
+    sources that gave less than they should, of `sources` in all. `ids_local` are the groups where
+    one index may be different experts on different ranks; in all others that have no global ids it
+    is taken for one expert, as nothing speaks of expert parallelism.
     """
 
     view: View
@@ -131,6 +136,7 @@ class Heatmap:
     notes: list[Problem]
     troubles: list[Trouble]
     sources: int
+    ids_local: frozenset[Group]
 
     @property
     def ranks(self) -> list[int]:

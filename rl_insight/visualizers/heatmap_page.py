@@ -37,8 +37,8 @@ _SHOWN_NOTES = 200
 def page(heatmap: Heatmap, first: View, cmap: str) -> str:
     """The whole page as HTML; `heatmap` holds all there is, `first` and `cmap` are shown first."""
     drawable = bool(len(heatmap.rows))
-    fitted = heatmap_budget.fit(heatmap.rows, heatmap.segments)
-    packed = heatmap_chunks.chunks(fitted.rows, fitted.segments, fitted.summed)
+    fitted = heatmap_budget.fit(heatmap)
+    packed = heatmap_chunks.chunks(fitted, heatmap.ids_local)
     return rendered(
         "heatmap.html",
         title=heatmap_words.heading(heatmap).title if drawable else heatmap_words.TITLE,
@@ -75,6 +75,7 @@ def payload(heatmap: Heatmap, fitted: Fitted, packed: list[Chunk], first: View, 
                 "role": place[chunk.role],
                 "ranks": chunk.ranks,
                 "placed": chunk.placed,
+                "comparable": chunk.comparable,
                 "summed": chunk.summed,
                 "rows": chunk.rows,
                 "cells": chunk.cells,

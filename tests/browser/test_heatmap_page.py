@@ -232,6 +232,7 @@ def test_experts_of_an_expert_parallel_group_stand_at_their_global_ids(open_heat
 
 def test_ranks_whose_experts_cannot_be_compared_are_never_summed(open_heatmap: Open) -> None:
     made = Tables()
+    made.notes.add("expert_ids_local", "warning", example="The lists have 2, 4 experts.")
     made.layer([1, 2, 3, 4], layer=0, rank_id=0)
     made.layer([5, 6], layer=0, rank_id=1)
     made.call([7, 8], layer=None, phase=None, micro_batch=None, op_index=12, rank_id=1)
@@ -243,6 +244,46 @@ def test_ranks_whose_experts_cannot_be_compared_are_never_summed(open_heatmap: O
     assert heatmap.control("Ranks").locator("option").first.is_disabled()
     assert heatmap.point("rank 1 · layer0", 1)[0] == "Expert 1 (counted on its rank) · layer0"
     assert heatmap.point("rank 1 · layer0", 3)[-1] == "no such expert on this rank"
+
+
+def test_ranks_that_nothing_tells_apart_are_summed_and_the_page_says_what_it_takes_for_granted(
+    open_heatmap: Open,
+) -> None:
+    made = Tables()
+    for step in (1, 2):
+        made.layer([1, 2, 3, 4], layer=0, rank_id=0, step=step)
+        made.layer([10, 20, 30, 40], layer=0, rank_id=1, step=step)
+    heatmap = open_heatmap(made)
+    taken = "every rank is taken to hold all experts"
+
+    assert heatmap.rows() == ["layer0"]
+    assert heatmap.point("layer0", 1)[:3] == [
+        "Expert 1 · layer0",
+        "step 2 · actor_update · sum over ranks 0, 1 · forward",
+        "Tokens\t22",
+    ]
+    assert taken in heatmap.text("#warned")
+    assert "heatmap.parser.ep_size" in heatmap.text("#warned")
+    heatmap.choose("Step", "all, summed")
+    assert heatmap.point("layer0", 1)[2] == "Tokens\t44"
+    assert taken in heatmap.text("#warned")
+    # Of ranks apart nothing is taken for granted.
+    heatmap.choose("Ranks", "each, one below another")
+    assert heatmap.text("#warned") == ""
+    heatmap.choose("Ranks", "rank 1")
+    assert heatmap.text("#warned") == ""
+
+
+def test_steps_of_a_single_rank_say_nothing_about_others(open_heatmap: Open) -> None:
+    made = Tables()
+    for rank in (0, 1):
+        made.layer([1, 2], layer=0, rank_id=rank, step=rank)
+    heatmap = open_heatmap(made)
+
+    assert heatmap.text("#warned") == ""
+    heatmap.choose("Step", "all, summed")
+    assert "ranks cannot be summed" in heatmap.text("#warned")
+    assert heatmap.rows() == ["rank 0 · layer0", "rank 1 · layer0"]
 
 
 def test_a_layer_is_marked_in_both_panels(open_heatmap: Open) -> None:

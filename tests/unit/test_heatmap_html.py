@@ -30,8 +30,8 @@ def loaded(made: Tables, folder: Path) -> Heatmap:
 
 def chunks(made: Tables, folder: Path, most_cells: int = 10**6) -> tuple[list[Chunk], str]:
     heatmap = loaded(made, folder)
-    fitted = heatmap_budget.fit(heatmap.rows, heatmap.segments, most_cells)
-    packed = heatmap_chunks.chunks(fitted.rows, fitted.segments, fitted.summed)
+    fitted = heatmap_budget.fit(heatmap, most_cells)
+    packed = heatmap_chunks.chunks(fitted, heatmap.ids_local)
     return packed, " ".join(fitted.losses)
 
 
@@ -70,8 +70,8 @@ def opened(chunk: Chunk) -> list[dict[str, object]]:
 
 def payload(made: Tables, folder: Path, cmap: str = "viridis") -> dict[str, object]:
     heatmap = loaded(made, folder)
-    fitted = heatmap_budget.fit(heatmap.rows, heatmap.segments)
-    packed = heatmap_chunks.chunks(fitted.rows, fitted.segments, fitted.summed)
+    fitted = heatmap_budget.fit(heatmap)
+    packed = heatmap_chunks.chunks(fitted, heatmap.ids_local)
     return heatmap_page.payload(heatmap, fitted, packed, View(), cmap)
 
 
@@ -183,16 +183,64 @@ def test_then_over_ranks_each_expert_at_its_global_id(
 
 
 def test_ranks_whose_experts_cannot_be_compared_are_not_summed(tmp_path: Path) -> None:
-    made = Tables()
-    for rank in (0, 1):
-        made.layer([1, 2], layer=0, rank_id=rank, step=1)
-        made.layer([3, 4], layer=0, rank_id=rank, step=2)
+    made = two_ranks_that_count_alike()
+    made.notes.add("expert_ids_local", "warning", example="The lists have 2, 4 experts.")
 
     kept, losses = chunks(made, tmp_path, most_cells=4)
 
     assert [(chunk.step, chunk.ranks) for chunk in kept] == [(2, (0, 1))]
     assert "the first 1 step of a role are left out" not in losses
     assert "the oldest step is left out" in losses
+
+
+def two_ranks_that_count_alike() -> Tables:
+    """No list is placed, and all are of one length."""
+    made = Tables()
+    for rank in (0, 1):
+        made.layer([1, 2], layer=0, rank_id=rank, step=1)
+        made.layer([3, 4], layer=0, rank_id=rank, step=2)
+    return made
+
+
+def test_ranks_are_summed_where_nothing_speaks_of_expert_parallelism(tmp_path: Path) -> None:
+    kept, losses = chunks(two_ranks_that_count_alike(), tmp_path, most_cells=4)
+
+    assert "up to 2 ranks are summed" in losses
+    assert [(chunk.step, chunk.ranks, chunk.summed) for chunk in kept] == [
+        (1, (None,), 2),
+        (2, (None,), 2),
+    ]
+    assert [(chunk.placed, chunk.comparable) for chunk in kept] == [(False, True)] * 2
+    assert [row["load"] for chunk in kept for row in opened(chunk)] == [[2, 4], [6, 8]]
+
+
+def test_a_role_that_the_balance_adds_up_is_comparable_beside_one_that_is_not(
+    tmp_path: Path,
+) -> None:
+    made = two_ranks_that_count_alike()
+    for rank in (0, 1):
+        made.layer([1, 2], layer=0, rank_id=rank, role="critic_update")
+    where = {"role": "actor_update", "layer": 0, "ranks": 2}
+    made.expert_balance.append(expert_tables.balance([2, 4], step=1, **where))
+    made.notes.add("expert_ids_local", "warning", example="Of the critic and of step 2.")
+
+    kept, _ = chunks(made, tmp_path)
+
+    assert {(chunk.step, chunk.role): chunk.comparable for chunk in kept} == {
+        (1, "actor_update"): True,
+        (1, "critic_update"): False,
+        (2, "actor_update"): False,
+    }
+
+
+def test_ids_that_are_global_on_some_ranks_only_are_not_comparable(tmp_path: Path) -> None:
+    made = Tables()
+    made.layer([1, 2], layer=0, rank_id=0, expert_offset=0)
+    made.layer([1, 2], layer=0, rank_id=1)
+
+    (chunk,), _ = chunks(made, tmp_path)
+
+    assert (chunk.placed, chunk.comparable) == (False, False)
 
 
 def test_then_other_phases_and_at_last_the_oldest_steps_are_left_out(tmp_path: Path) -> None:
@@ -293,7 +341,7 @@ def test_the_same_tables_give_the_same_page_and_nothing_beside_it(tmp_path: Path
 def test_segments_that_are_summed_keep_step_and_role(tmp_path: Path) -> None:
     heatmap = loaded(two_ranks_of_an_expert_parallel_group(steps=2), tmp_path)
 
-    fitted = heatmap_budget.fit(heatmap.rows, heatmap.segments, most_cells=16)
+    fitted = heatmap_budget.fit(heatmap, most_cells=16)
 
     assert fitted.segments == [Segment(1, "actor_update", None), Segment(2, "actor_update", None)]
     assert fitted.summed == [4, 4]

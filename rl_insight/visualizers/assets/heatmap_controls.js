@@ -68,12 +68,31 @@
       return found.size ? found : null;
     }
 
+    function byRole(chunks) {
+      return distinct(chunks.map((chunk) => chunk.role)).map((role) => chunks.filter((chunk) => chunk.role === role));
+    }
+
+    function several(chunk) {
+      return chunk.ranks.length > 1 || chunk.summed > 1;
+    }
+
+    /** Whether one id is taken for one expert on all ranks in the `own` chunks of a role. */
+    function assumed(own) {
+      // A step of a single rank says nothing about other ranks.
+      return own.some(several) && own.every((chunk) => chunk.comparable && !chunk.placed);
+    }
+
     /** Whether expert ids of different ranks mean the same in those chunks of each role. */
     function comparable(chunks) {
-      return distinct(chunks.map((chunk) => chunk.role)).every((role) => {
-        const own = chunks.filter((chunk) => chunk.role === role);
-        return own.every((chunk) => chunk.placed) || distinct(own.flatMap((chunk) => chunk.ranks)).length < 2;
-      });
+      return byRole(chunks).every((own) => (
+        own.every((chunk) => chunk.placed) || assumed(own) || distinct(own.flatMap((chunk) => chunk.ranks)).length < 2
+      ));
+    }
+
+    /** The ranks of `own` chunks that are chosen, those that the page was given as a sum included. */
+    function chosenRanks(own, wanted) {
+      const ranks = distinct(own.flatMap((chunk) => chunk.ranks)).filter((rank) => wanted === null || wanted.has(rank));
+      return Math.max(ranks.length, ...own.map((chunk) => chunk.summed));
     }
 
     /** The choice for `slice`, and a sentence where it is not what was asked for. */
@@ -101,6 +120,10 @@
       } else if (ranksShown !== "sum") made.ranks = new Set([ranksShown === "null" ? null : Number(ranksShown)]);
       if (!together) {
         warned.push("Expert numbers are counted on each rank, and which expert that is on another rank is not known: ranks cannot be summed. If every rank holds all experts, heatmap.parser.ep_size=1 says so; else it tells the expert-parallel size.");
+      }
+      const takenAlike = byRole(chunks).some((own) => assumed(own) && chosenRanks(own, made.ranks) > 1);
+      if (together && takenAlike && !each.has("rank")) {
+        warned.push("Nothing recorded speaks of expert parallelism, so every rank is taken to hold all experts. If that is wrong, heatmap.parser.ep_size tells the expert-parallel size.");
       }
       return { made, warned };
     }
