@@ -71,8 +71,11 @@ def by_torch(path: Path | str, reason: str, limit: int) -> tuple[object, frozens
             )
         kinds.add(kind.name)
         budget.take(tensor.numel() * kind.result.itemsize)
-        tensor = tensor.detach().contiguous()
-        return (tensor.float() if kind.result == np.float32 else tensor).numpy().copy()
+        try:
+            tensor = tensor.detach().resolve_neg().contiguous()
+            return (tensor.float() if kind.result == np.float32 else tensor).numpy().copy()
+        except Exception as error:  # a tensor without numbers, for one
+            raise ReadError(f"it holds a tensor that is not read: {_words(error)}") from error
 
     def convert(value: object) -> object:
         if isinstance(value, torch.Tensor):

@@ -133,6 +133,18 @@ def test_what_torch_reads_meets_the_same_limits(tmp_path: Path, make: Any, words
         load(path, limit_bytes=1 << 20)
 
 
+def test_an_old_tensor_without_numbers_gives_one_sentence(tmp_path: Path) -> None:
+    path = save_as_before_1_6(torch.empty(3, device="meta"), tmp_path / "a.pt")
+    with pytest.raises(ReadError, match=r"a\.pt cannot be read: it holds a tensor that is not read"):
+        load(path)
+
+
+def test_an_old_tensor_whose_sign_was_left_to_the_reader_has_the_right_one(tmp_path: Path) -> None:
+    path = save_as_before_1_6(torch._neg_view(torch.tensor([1, -2])), tmp_path / "a.pt")
+    found: Any = load(path)
+    assert found.tolist() == [-1, 2]
+
+
 def test_an_old_file_cut_off_gives_one_sentence(tmp_path: Path) -> None:
     path = save_as_before_1_6([torch.tensor([1, 2])], tmp_path / "a.pt")
     raw = path.read_bytes()
