@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rl_insight import notes, schema, tables
+from rl_insight import notes, presets, schema, tables
 from rl_insight.problems import Problems
 
 Row = Mapping[str, object]
@@ -18,6 +18,7 @@ class Tables:
     expert_load: list[Row] = field(default_factory=list)
     expert_balance: list[Row] = field(default_factory=list)
     notes: Problems = field(default_factory=Problems)
+    presets: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
@@ -25,6 +26,8 @@ class Tables:
             content = tables.from_rows(schema.SCHEMAS[name], getattr(self, name))
             if name == "expert_load":
                 content = notes.attach(content, self.notes)
+            if name == "sources" and self.presets:
+                content = presets.attach(content, self.presets)
             tables.write(folder / f"{name}.parquet", content)
         return folder
 

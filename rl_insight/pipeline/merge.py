@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rl_insight import tables
+from rl_insight import presets, tables
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.manifest import read_skipped
 from rl_insight.pipeline.merge_loads import merge_loads
 from rl_insight.pipeline.merge_timeline import merge_timeline
 from rl_insight.pipeline.parts import preset_of
 from rl_insight.pipeline.settle import MergeOptions, Row
-from rl_insight.pipeline.source_rows import other_rows, skipped_rows
+from rl_insight.pipeline.source_rows import other_rows, presets_of, skipped_rows
 from rl_insight.schema import SCHEMAS
 
 
@@ -42,6 +42,6 @@ def merge(
     rows += other_rows(layout.table(output, "sources"), options.presets)
     rows.sort(key=lambda row: (str(row["path"]), str(row["parser"])))
     output.mkdir(parents=True, exist_ok=True)
-    merged["sources"] = tables.from_rows(SCHEMAS["sources"], rows)
+    merged["sources"] = presets.attach(tables.from_rows(SCHEMAS["sources"], rows), presets_of(rows))
     for name, table in merged.items():
         tables.write(layout.table(output, name), table)

@@ -89,6 +89,12 @@ def other_rows(table: Path, presets: Collection[str]) -> list[Row]:
     return [row for row in rows if _preset(row.get("parser")) not in (*presets, None)]
 
 
+def presets_of(rows: Iterable[Row]) -> dict[str, str]:
+    """Which preset the parsers of `rows` feed, as far as they are installed."""
+    names = {str(row["parser"]) for row in rows}
+    return {name: preset for name in names if (preset := _preset(name)) is not None}
+
+
 def _preset(parser: object) -> str | None:
     try:
         return PARSERS.get(str(parser)).preset

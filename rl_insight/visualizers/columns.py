@@ -16,6 +16,11 @@ class Columns:
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's schema, with its metadata."""
+        return self._table.schema
+
     def __len__(self) -> int:
         return int(self._table.num_rows)
 

@@ -1,7 +1,7 @@
 """The tables of expert load as plain data, for the picture and the page alike."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,6 @@ from rl_insight.visualizers.heatmap_model import (
     View,
 )
 from rl_insight.visualizers.heatmap_rows import Calls
-from rl_insight.visualizers.troubles import HEATMAP_PARSERS
 
 _CALLS = (
     *("source_id", "step", "role", "rank_id", "op_index", "pass_index", "micro_batch", "phase"),
@@ -42,15 +41,10 @@ def load(folder: Path, view: View) -> Heatmap:
     sources = read(folder, "sources", schema.SOURCES, troubles.COLUMNS)
     table = read(folder, "expert_load", schema.EXPERT_LOAD, _CALLS)
     parsers = sources.strings("parser")
+    ours = troubles.heatmap_parsers(sources)
+    recorded = _recorded(sources, table, ours)
     # Passes of an inference engine are told apart by the number of the call.
-    engine = table.among(
-        "source_id",
-        [
-            source
-            for source, parser in zip(sources.strings("source_id"), parsers, strict=True)
-            if parser == "sglang"
-        ],
-    )
+    engine = recorded["sglang"]
     calls, segments = _calls(table, engine)
     chosen = heatmap_rows.choose(calls, view)
     path = folder / "expert_load.parquet"
@@ -61,7 +55,6 @@ def load(folder: Path, view: View) -> Heatmap:
     rows.segment[:] = number[rows.segment]
     balance = _balance(read(folder, "expert_balance", schema.EXPERT_BALANCE, _BALANCE))
     said = _notes(path)
-    recorders = [name for name, any_ in (("gmm", ~engine), ("sglang", engine)) if any_.any()]
     return Heatmap(
         view=view,
         segments=[segments[position] for position in shown.tolist()],
@@ -70,14 +63,26 @@ def load(folder: Path, view: View) -> Heatmap:
         of_other_phases=chosen.of_other_phases,
         of_other_batches=chosen.of_other_batches,
         without_loads=int(chosen.kept.sum() - rows.calls.sum()),
-        recorders=tuple(recorders),
+        recorders=tuple(name for name, calls_of in recorded.items() if calls_of.any()),
         kinds=_kinds(table.where(chosen.kept)),
         balance=balance,
         notes=said,
-        troubles=troubles.listed(sources, lambda parser: parser in HEATMAP_PARSERS),
-        sources=sum(parser in HEATMAP_PARSERS for parser in parsers),
+        troubles=troubles.listed(sources, lambda parser: parser in ours),
+        sources=sum(parser in ours for parser in parsers),
         ids_local=_ids_local(segments, balance, said),
     )
+
+
+def _recorded(sources: Columns, table: Columns, ours: Collection[str]) -> dict[str, np.ndarray]:
+    """The calls in `table` that each of our parsers read, as a mask; gmm's are all the rest."""
+    of_parser: dict[str, list[str | None]] = {name: [] for name in sorted(ours)}
+    for source, parser in zip(sources.strings("source_id"), sources.strings("parser"), strict=True):
+        if parser in of_parser:
+            of_parser[parser].append(source)
+    del of_parser["gmm"]
+    others = {name: table.among("source_id", ids) for name, ids in of_parser.items()}
+    rest = ~np.logical_or.reduce(list(others.values()))
+    return {"gmm": rest, **others}
 
 
 def _calls(table: Columns, engine: np.ndarray) -> tuple[Calls, list[Segment]]:

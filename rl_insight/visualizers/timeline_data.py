@@ -13,7 +13,6 @@ from rl_insight import schema
 from rl_insight.visualizers import timeline_clock, timeline_remarks, troubles
 from rl_insight.visualizers.columns import Columns, read
 from rl_insight.visualizers.timeline_model import Breakdown, Lane, Spans, Timeline
-from rl_insight.visualizers.troubles import HEATMAP_PARSERS
 
 # Parents deeper than this are a cycle in a damaged table, not a nesting.
 _DEEPEST = 64
@@ -61,14 +60,15 @@ def load(folder: Path) -> Timeline:
         undated=settled.undated,
         remarks=timeline_remarks.of_spans(spans.strings("source_id"), settled.note, sources),
     )
+    others = troubles.heatmap_parsers(sources)
     return Timeline(
         origin_ns=settled.origin_ns,
         lanes=lanes,
         names=names,
         spans=content,
         breakdown=_breakdown(read(folder, "breakdown", schema.BREAKDOWN, _BREAKDOWN), spans),
-        troubles=troubles.listed(sources, lambda parser: parser not in HEATMAP_PARSERS),
-        sources=sum(parser not in HEATMAP_PARSERS for parser in sources.strings("parser")),
+        troubles=troubles.listed(sources, lambda parser: parser not in others),
+        sources=sum(parser not in others for parser in sources.strings("parser")),
     )
 
 

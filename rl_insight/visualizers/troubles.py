@@ -7,13 +7,14 @@ from itertools import groupby, islice
 
 import numpy as np
 
+from rl_insight import presets
 from rl_insight.plain_text import count, holds_command
 from rl_insight.problems import CLOCK
 from rl_insight.visualizers.columns import Columns
 from rl_insight.visualizers.labels import SENTENCE_LIMIT, plain
 
-# `sources` is shared: a group list that cannot be read is no loss to a timeline.
-HEATMAP_PARSERS = frozenset({"gmm", "sglang"})
+# Our own, where a table does not tell.
+_HEATMAP_PARSERS = frozenset({"gmm", "sglang"})
 TROUBLED = ("failed", "salvaged", "empty", "doubtful", "skipped")
 COLUMNS = ("source_id", "path", "parser", "status", "detail", "problems")
 # Of each kind, so that many of one do not hide the few of another.
@@ -45,6 +46,15 @@ class TroubleList:
     shown: tuple[tuple[str, str, str], ...]
     more: str | None
     calm: bool
+
+
+def heatmap_parsers(sources: Columns) -> frozenset[str]:
+    """The parsers in `sources` that read expert load.
+
+    `sources` is shared: a group list that cannot be read is no loss to a timeline.
+    """
+    told = presets.of(sources.schema)
+    return _HEATMAP_PARSERS | {name for name, preset in told.items() if preset == "heatmap"}
 
 
 def listed(sources: Columns, ours: Callable[[str | None], bool]) -> list[Trouble]:

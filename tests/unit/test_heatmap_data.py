@@ -220,6 +220,23 @@ def test_only_the_sources_of_expert_load_count(tmp_path: Path) -> None:
     ]
 
 
+def test_a_parser_of_another_package_that_feeds_the_heatmap_is_one_of_ours(
+    tmp_path: Path,
+) -> None:
+    made = Tables()
+    made.source("a", "a.load", parser="loads")
+    made.source("b", "b.load", parser="loads", status="failed", detail="Cut off.")
+    made.source("t", "t.watch", parser="stopwatch", status="failed", detail="Broken.")
+    made.layer([1, 2], layer=0, source_id="a")
+    made.presets = {"loads": "heatmap", "stopwatch": "timeline"}
+
+    heatmap = loaded(made, tmp_path)
+
+    assert heatmap.sources == 2
+    assert [trouble.path for trouble in heatmap.troubles] == ["b.load"]
+    assert heatmap.recorders == ("loads",)
+
+
 def test_no_tables_at_all_are_an_empty_heatmap(tmp_path: Path) -> None:
     heatmap = heatmap_data.load(tmp_path, View())
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rl_insight import tables
+from rl_insight import presets, tables
 from rl_insight.data.identity import compile_rules
 from rl_insight.data.tree import scan
 from rl_insight.errors import CacheError
@@ -393,6 +393,18 @@ def test_the_sources_of_a_run_of_another_kind_are_kept(
             ("x.load", "loads"),
         ]
         assert found["sources"][1]["problems"][0]["code"] == "odd"
+
+
+def test_the_sources_tell_which_preset_each_parser_feeds(
+    root: Path, register_parser: Register
+) -> None:
+    register_parser(NoteParser(name="loads", preset="heatmap", suffix=".load"))
+    write_note(root / "a.note", **capture())
+    path = root.parent / "out" / "tables" / "sources.parquet"
+    path.parent.mkdir(parents=True)
+    tables.write(path, tables.from_rows(SOURCES, [{"path": "x.load", "parser": "loads"}]))
+    run(root)
+    assert presets.of(tables.read(path).schema) == {"loads": "heatmap", "notes": "timeline"}
 
 
 def test_a_parser_that_fills_few_tables_is_merged_with_those_that_fill_all(

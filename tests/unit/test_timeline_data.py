@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from rl_insight import presets, tables
 from rl_insight.visualizers import timeline_data, timeline_words
 from rl_insight.visualizers.timeline_model import Timeline
 from tests import timeline_tables
@@ -251,6 +252,22 @@ def test_warnings_about_a_source_that_was_read_make_it_doubtful(tmp_path: Path) 
     assert [(one.path, one.status, one.detail) for one in troubles] == [
         ("b.json", "doubtful", "lost events; clock skew: set back by 3 s")
     ]
+
+
+def test_what_a_parser_of_another_package_lost_of_expert_load_is_no_loss_to_a_timeline(
+    tmp_path: Path,
+) -> None:
+    made = Tables()
+    made.source("a", "a.load", parser="loads", status="failed", detail="Cut off.")
+    made.source("b", "b.watch", parser="stopwatch", status="failed", detail="Broken.")
+    path = made.write(tmp_path) / "sources.parquet"
+    told = {"loads": "heatmap", "stopwatch": "timeline"}
+    tables.write(path, presets.attach(tables.read(path), told))
+
+    timeline = timeline_data.load(tmp_path)
+
+    assert [one.path for one in timeline.troubles] == ["b.watch"]
+    assert timeline.sources == 1
 
 
 def test_missing_tables_are_an_empty_timeline(tmp_path: Path) -> None:
