@@ -7,13 +7,14 @@ names of the communication groups, and it is quicker to read. Where it is damage
 from collections.abc import Iterator, Mapping
 
 from rl_insight.data import identity
+from rl_insight.data.ascend_captures import OUTPUT, is_database, is_raw, is_trace
 from rl_insight.data.tree import Tree
 from rl_insight.errors import ReadError
 from rl_insight.parsers import mstx_metadata
 from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.losses import lost, why_empty
 from rl_insight.parsers.mstx_capture import MstxCapture
-from rl_insight.parsers.mstx_discovery import OUTPUT, claims, is_database, is_raw, is_trace
+from rl_insight.parsers.mstx_discovery import claims
 from rl_insight.parsers.mstx_metadata import Told
 from rl_insight.parsers.mstx_tables import Wanted, build
 from rl_insight.parsers.options import RANGE_DEPTH, range_depth

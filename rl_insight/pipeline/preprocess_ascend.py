@@ -10,9 +10,9 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from rl_insight.data.ascend_captures import captures
 from rl_insight.data.tree import Tree, scan
 from rl_insight.errors import RLInsightError
-from rl_insight.parsers.mstx_discovery import captures
 from rl_insight.pipeline.preprocess_kinds import RawCapture
 
 _IS_INSTALLED = (

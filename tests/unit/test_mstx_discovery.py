@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from rl_insight.data.ascend_captures import captures
 from rl_insight.data.tree import Tree, scan
 from rl_insight.parsers import Found
 from rl_insight.parsers.mstx import PARSER
-from rl_insight.parsers.mstx_discovery import captures
 
 INFO = "profiler_info_0.json"
 TRACE = "ASCEND_PROFILER_OUTPUT/trace_view.json"
