@@ -14,15 +14,20 @@ from rl_insight.pipeline.terminal import printable
 from rl_insight.plain_text import count
 from rl_insight.problems import Problem
 
-# More notes than this stand on the picture.
+# The others stand in the tables only.
 _SHOWN_NOTES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Fullest:
-    """The layer in which one expert had most, compared with the mean of its layer on its rank."""
+    """The layer in which one expert had most, compared with the mean of its layer.
+
+    Of all `ranks` together as in the picture, or, where one index is not one expert on all of them
+    or no layer is known, of `rank_id` alone.
+    """
 
     max_over_mean: float
+    ranks: int
     argmax: int | None
     layer: int | None
     op_index: int | None
@@ -49,7 +54,8 @@ def summarise_loads(output: Path) -> LoadSummary:
 
     Raises FileNotFoundError when it is missing, CacheError when it is damaged.
     """
-    names = ["step", "role", "rank_id", "layer", "op_index", "experts", "argmax", "max_over_mean"]
+    names = ["step", "role", "rank_id", "micro_batch", "layer", "op_index", "ranks", "experts"]
+    names += ["argmax", "max_over_mean"]
     table = read(layout.table(output / layout.TABLES, "expert_balance"), names)
     return LoadSummary(
         rows=table.num_rows,
@@ -80,13 +86,16 @@ def load_lines(summary: LoadSummary) -> Iterator[str]:
         yield f"  {note.severity}: {told}{times}"
     more = len(doubts) - _SHOWN_NOTES
     if more > 0:
-        yield f"  and {count(more, 'more note')} on the picture"
+        yield f"  and {count(more, 'more note')} in tables/expert_load.parquet"
 
 
 def _fullest(table: pa.Table) -> Fullest | None:
-    ratios = table["max_over_mean"]
-    if ratios.null_count == table.num_rows:
+    known = table.filter(pc.is_valid(table["max_over_mean"]))
+    if not known.num_rows:
         return None
+    together = pc.and_(pc.is_null(known["rank_id"]), pc.is_null(known["micro_batch"]))
+    table = known.filter(together) if pc.any(together).as_py() else known
+    ratios = table["max_over_mean"]
     at = pc.index(ratios, pc.max(ratios)).as_py()
     row = table.slice(at, 1).to_pylist()[0]
     return Fullest(**{name: row[name] for name in Fullest.__slots__})
@@ -95,7 +104,10 @@ def _fullest(table: pa.Table) -> Fullest | None:
 def _place(found: Fullest) -> str:
     where = f"layer{found.layer}" if found.layer is not None else f"op{found.op_index}"
     whose = [printable(found.role)] if found.role is not None else []
-    whose += [f"rank {found.rank_id}"] if found.rank_id is not None else ["all ranks"]
+    whose += [f"rank {found.rank_id}"] if found.rank_id is not None else []
+    whose += [f"{found.ranks:,} ranks"] if found.ranks > 1 else []
     whose += [f"step {found.step}"] if found.step is not None else []
-    ratio = f"{found.max_over_mean:.1f} times the mean of its layer"
-    return f"expert {found.argmax} in {where} ({', '.join(whose)}) has {ratio}"
+    told = f" ({', '.join(whose)})" if whose else ""
+    return (
+        f"expert {found.argmax} in {where}{told} has {found.max_over_mean:.2f} × its layer's mean"
+    )

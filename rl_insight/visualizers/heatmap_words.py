@@ -114,11 +114,11 @@ def notes(heatmap: Heatmap, most: int) -> tuple[str, ...]:
     sentences = []
     for note in sorted(heatmap.notes, key=lambda note: rank.get(note.severity, 2)):
         words = plain(note.example or str(note.code).replace("_", " "), SENTENCE_LIMIT)
-        times = f" ({note.count:,} ×)" if note.count > 1 else ""
+        times = f" ({note.count:,} times)" if note.count > 1 else ""
         sentences.append(shorten(words, SENTENCE_LIMIT) + times)
     rest = len(sentences) - most
     if rest > 0:
-        return (*sentences[:most], f"+{rest:,} more notes in tables/expert_load.parquet")
+        return (*sentences[:most], f"+{count(rest, 'more note')} in tables/expert_load.parquet")
     return tuple(sentences)
 
 
