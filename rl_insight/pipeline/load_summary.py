@@ -108,6 +108,5 @@ def _place(found: Fullest) -> str:
     whose += [f"{found.ranks:,} ranks"] if found.ranks > 1 else []
     whose += [f"step {found.step}"] if found.step is not None else []
     told = f" ({', '.join(whose)})" if whose else ""
-    return (
-        f"expert {found.argmax} in {where}{told} has {found.max_over_mean:.2f} × its layer's mean"
-    )
+    ratio = f"{found.max_over_mean:.2f} times the mean of its layer"
+    return f"expert {found.argmax} in {where}{told} has {ratio}"

@@ -36,12 +36,13 @@ def test_layers_experts_ranks_and_steps_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_least_even_layer_is_that_of_all_ranks_as_in_the_picture(tmp_path: Path) -> None:
-    # Rank 0 alone has 9 times as many on expert 1; together the two have 12 of 16: 1.5 × 8.
+    # Alone rank 0 is at 9 / 5; both together have 12 of their 16 tokens on expert 1, 8 being even.
     rows = [of_rank(0, [1, 9]), of_rank(1, [3, 3])]
     rows.append(balance([4, 12], step=2, role="actor_update", layer=3, ranks=2))
 
     assert said(tmp_path, rows)[1] == (
-        "  least even: expert 1 in layer3 (actor_update, 2 ranks, step 2) has 1.50 × its layer's mean"
+        "  least even: expert 1 in layer3 (actor_update, 2 ranks, step 2) "
+        "has 1.50 times the mean of its layer"
     )
 
 
@@ -49,14 +50,16 @@ def test_it_is_that_of_a_rank_where_ranks_are_not_added_up(tmp_path: Path) -> No
     rows = [of_rank(0, [3, 3]), of_rank(1, [1, 9], layer=None, op_index=7, micro_batch=None)]
 
     assert said(tmp_path, rows)[1] == (
-        "  least even: expert 1 in op7 (actor_update, rank 1, step 2) has 1.80 × its layer's mean"
+        "  least even: expert 1 in op7 (actor_update, rank 1, step 2) "
+        "has 1.80 times the mean of its layer"
     )
 
 
 def test_a_single_rank_is_not_called_several(tmp_path: Path) -> None:
     rows = [balance([1, 3], step=None, role=None, layer=0, ranks=1)]
 
-    assert said(tmp_path, rows)[1] == "  least even: expert 1 in layer0 has 1.50 × its layer's mean"
+    _, least_even = said(tmp_path, rows)
+    assert least_even == "  least even: expert 1 in layer0 has 1.50 times the mean of its layer"
 
 
 def test_layers_without_tokens_are_not_compared(tmp_path: Path) -> None:
