@@ -19,6 +19,7 @@ from rl_insight.analysis.load_rows import (
     integers,
     labels,
     load_rows,
+    nullable,
     places,
 )
 from rl_insight.problems import Problems
@@ -75,9 +76,9 @@ def structured(load: pa.Table, options: StructureOptions) -> tuple[pa.Table, pa.
     columns = {
         **{name: load[name] for name in EXPERT_LOAD.names},
         **_structure_columns(structure),
-        "ep_rank": _nullable(ids.ep_rank),
-        "ep_size": _nullable(ids.ep_size),
-        "expert_offset": _nullable(ids.offset),
+        "ep_rank": nullable(ids.ep_rank),
+        "ep_size": nullable(ids.ep_size),
+        "expert_offset": nullable(ids.offset),
         "load_kind": _names(kinds.kind, LOAD_KINDS),
         "load_kind_from": _names(kinds.origin, LOAD_KIND_SOURCES),
     }
@@ -89,10 +90,10 @@ def structured(load: pa.Table, options: StructureOptions) -> tuple[pa.Table, pa.
 
 def _structure_columns(structure: Structure) -> dict[str, pa.Array]:
     return {
-        "pass_index": _nullable(structure.sweep),
-        "micro_batch": _nullable(structure.micro_batch),
+        "pass_index": nullable(structure.sweep),
+        "micro_batch": nullable(structure.micro_batch),
         "phase": _names(structure.phase, PHASES),
-        "layer": _nullable(structure.layer),
+        "layer": nullable(structure.layer),
     }
 
 
@@ -106,10 +107,6 @@ def _places_in(given: Labels, names: tuple[str, ...]) -> Array:
 def _names(code: Array, names: tuple[str, ...]) -> pa.Array:
     place = pa.array(code.astype(np.int32), mask=code < 0)
     return pa.DictionaryArray.from_arrays(place, pa.array(names, pa.string())).cast(LABEL)
-
-
-def _nullable(values: Array) -> pa.Array:
-    return pa.array(values, mask=values < 0)
 
 
 def _lists(vectors: Vectors, before: pa.ChunkedArray) -> pa.Array:

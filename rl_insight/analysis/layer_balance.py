@@ -9,7 +9,15 @@ import pyarrow as pa
 from rl_insight.analysis.expert_balance import balance_table, measure
 from rl_insight.analysis.expert_parallel import ExpertIds
 from rl_insight.analysis.expert_structure import Structure
-from rl_insight.analysis.load_rows import UNKNOWN, Array, LoadRows, Vectors, numbered, parts
+from rl_insight.analysis.load_rows import (
+    UNKNOWN,
+    Array,
+    LoadRows,
+    Vectors,
+    nullable,
+    numbered,
+    parts,
+)
 from rl_insight.problems import Problems
 from rl_insight.schema import LABEL
 
@@ -170,10 +178,10 @@ def _rank_keys(rows: LoadRows, structure: Structure, at: Array) -> dict[str, pa.
     layer = structure.layer[at]
     return {
         **_common_keys(rows, at),
-        "rank_id": _nullable(rows.rank[at]),
-        "micro_batch": _nullable(structure.micro_batch[at]),
-        "layer": _nullable(layer),
-        "op_index": _nullable(np.where(layer < 0, rows.op[at], UNKNOWN)),
+        "rank_id": nullable(rows.rank[at]),
+        "micro_batch": nullable(structure.micro_batch[at]),
+        "layer": nullable(layer),
+        "op_index": nullable(np.where(layer < 0, rows.op[at], UNKNOWN)),
         "ranks": pa.array(np.ones(len(at), dtype=np.int64)),
     }
 
@@ -186,7 +194,7 @@ def _overall_keys(
         **_common_keys(rows, at),
         "rank_id": nothing,
         "micro_batch": nothing,
-        "layer": _nullable(structure.layer[at]),
+        "layer": nullable(structure.layer[at]),
         "op_index": nothing,
         "ranks": pa.array(ranks, pa.int64()),
     }
@@ -200,10 +208,6 @@ def _common_keys(rows: LoadRows, at: Array) -> dict[str, pa.Array]:
         "step": pa.array([rows.step] * len(at), pa.int64()),
         "role": pa.DictionaryArray.from_arrays(code, names).cast(LABEL),
     }
-
-
-def _nullable(values: Array) -> pa.Array:
-    return pa.array(values, mask=values < 0)
 
 
 def _note_copies(rows: LoadRows, notes: Problems) -> None:

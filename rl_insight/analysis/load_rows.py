@@ -142,6 +142,11 @@ def integers(column: pa.ChunkedArray) -> Array:
     return np.asarray(filled.to_numpy())
 
 
+def nullable(values: Array) -> pa.Array:
+    """The way back from `integers`: null for UNKNOWN."""
+    return pa.array(values, mask=values < 0)
+
+
 def labels(column: pa.ChunkedArray) -> Labels:
     """A column of strings, plain or a dictionary."""
     if not pa.types.is_dictionary(column.type):

@@ -4,8 +4,10 @@ from rl_insight.parsers.base import Parsed
 from rl_insight.parsers.gmm_discovery import DUMP
 from rl_insight.parsers.gmm_dump import Dump
 from rl_insight.parsers.gmm_vector import IMPOSSIBLE, NO_VECTOR
+from rl_insight.plain_text import count
 from rl_insight.problems import Problems
 
+_LIST = "group list"
 # Each costs a row, and what the sentence calls it.
 _LOST = ("unreadable", IMPOSSIBLE, "leftover")
 _DAMAGED = {
@@ -29,10 +31,9 @@ def settle(parsed: Parsed, dump: Dump | None, missing: int) -> None:
         return
     sentences = []
     if lost:
-        count = sum(one.count for one in lost)
-        sentences.append(
-            f"{_lists(count)} left out, the first {lost[0].example}; the {_kept(parsed.events)}"
-        )
+        many = count(sum(one.count for one in lost), _LIST)
+        first = f"{many} left out, the first {lost[0].example}"
+        sentences.append(f"{first}; the {_kept(parsed.events)}")
     if "group_list_missing" in problems:
         sentences.append(_no_file(missing))
     if damaged:
@@ -40,8 +41,8 @@ def settle(parsed: Parsed, dump: Dump | None, missing: int) -> None:
     if sentences:
         parsed.status, parsed.detail = "salvaged", "; ".join(sentences)
     elif NO_VECTOR in problems:
-        count = problems.count(NO_VECTOR)
-        parsed.detail = f"{_lists(count)} without numbers left out: {_example(problems, NO_VECTOR)}"
+        many = count(problems.count(NO_VECTOR), _LIST)
+        parsed.detail = f"{many} without numbers left out: {_example(problems, NO_VECTOR)}"
 
 
 def _nothing(problems: Problems, dump: Dump | None, damage: bool) -> tuple[str, str | None]:
@@ -63,20 +64,16 @@ def _nothing(problems: Problems, dump: Dump | None, damage: bool) -> tuple[str, 
             'the dump has statistics only, not the group lists: set "task" to "tensor" in '
             "msprobe's configuration"
         )
-    calls = f"{dump.entries:,} call{'' if dump.entries == 1 else 's'}"
+    calls = count(dump.entries, "call")
     return "empty", f"no grouped matmul with a group list is among the {calls} in {DUMP}"
 
 
-def _no_file(count: int) -> str:
-    return f"{_lists(count)} named in {DUMP} {'has' if count == 1 else 'have'} no file"
+def _no_file(number: int) -> str:
+    return f"{count(number, _LIST)} named in {DUMP} {'has' if number == 1 else 'have'} no file"
 
 
-def _lists(count: int) -> str:
-    return f"{count:,} group list{'' if count == 1 else 's'}"
-
-
-def _kept(count: int) -> str:
-    return "one that could be read is kept" if count == 1 else f"other {count:,} are kept"
+def _kept(number: int) -> str:
+    return "one that could be read is kept" if number == 1 else f"other {number:,} are kept"
 
 
 def _example(problems: Problems, code: str) -> str | None:

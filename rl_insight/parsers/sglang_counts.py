@@ -10,8 +10,10 @@ from rl_insight.data.name_facts import INT32, INT64, whole
 from rl_insight.parsers.base import Parsed
 from rl_insight.parsers.gmm_rows import LoadRows
 from rl_insight.parsers.gmm_vector import MOST_EXPERTS, NotALoadError, vector
+from rl_insight.plain_text import count
 
 _FORWARD = "forward"
+_ODD_RECORD = "odd_record"
 
 
 @dataclass(slots=True)
@@ -63,7 +65,7 @@ class ExpertCounts:
             counts = record.get("global_physical_count") if isinstance(record, dict) else None
             if not isinstance(counts, np.ndarray) or counts.ndim != 2 or not counts.size:
                 example = f"record {number}: its global_physical_count is {_shape(counts)}"
-                self.parsed.problems.add("odd_record", "warning", example=example)
+                self.parsed.problems.add(_ODD_RECORD, "warning", example=example)
                 continue
             logical = self._logical(counts, replicas, number)
             if logical is None:
@@ -107,12 +109,12 @@ class ExpertCounts:
             return counts
         if not isinstance(replicas, np.ndarray) or not _is_map(replicas, counts.shape):
             example = f"record {number}: its map of experts is {_shape(replicas)}"
-            self.parsed.problems.add("odd_record", "warning", example=example)
+            self.parsed.problems.add(_ODD_RECORD, "warning", example=example)
             return None
         experts = int(replicas.max()) + 1
         if experts > MOST_EXPERTS or counts.dtype.kind not in "iu":
             example = f"record {number}: {experts} experts, counted in {counts.dtype}"
-            self.parsed.problems.add("odd_record", "warning", example=example)
+            self.parsed.problems.add(_ODD_RECORD, "warning", example=example)
             return None
         logical = np.zeros((len(counts), experts), np.int64)
         for layer, own in enumerate(replicas):
@@ -128,9 +130,13 @@ class ExpertCounts:
             self.parsed.status = "failed" if lost else "empty"
             self.parsed.detail = f"{nothing}: {lost[0].example}" if lost else nothing
         elif lost:
-            count = sum(one.count for one in lost)
+            # Of all others a layer of a pass is lost, not the whole of it.
+            records = self.parsed.problems.count(_ODD_RECORD)
+            layers = sum(one.count for one in lost) - records
+            what = [count(records, "record")] if records else []
+            what += [count(layers, "layer of a pass", "layers of passes")] if layers else []
             self.parsed.status = "salvaged"
-            self.parsed.detail = f"{_left_out(count)}, the first {lost[0].example}"
+            self.parsed.detail = f"{' and '.join(what)} left out, the first {lost[0].example}"
 
     def _fail(self, why: str) -> None:
         self.parsed.status, self.parsed.detail = "failed", why
@@ -144,7 +150,3 @@ def _shape(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"a tensor of {' x '.join(map(str, value.shape)) or 'one number'}"
     return "missing" if value is None else f"a {type(value).__name__}"
-
-
-def _left_out(count: int) -> str:
-    return f"{count:,} record{'' if count == 1 else 's'} left out"

@@ -42,9 +42,10 @@ _STRUCTURE_KEYS = (
     "heatmap.visualizer.gmm_per_layer",
 )
 
+_HEATMAP = "gmm_heatmap"
+
 # How many inputs one job reads unless the user says otherwise: a trace is large, the group lists of
 # a rank are small.
-_HEATMAP = "gmm_heatmap"
 _PER_JOB = {"timeline": 1, "heatmap": 64}
 
 

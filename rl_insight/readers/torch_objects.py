@@ -23,7 +23,6 @@ from rl_insight.readers.torch_tensors import KINDS, Array, Budget, NumberKind, a
 # Of these, torch itself may know more than this reader does; of others, nobody should.
 _TORCH_MODULES = (b"torch", b"torch_npu", b"numpy", b"collections")
 
-
 _LONGEST_DEVICE = 64
 
 
