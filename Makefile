@@ -9,8 +9,8 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/snakemake --cores all --logger rl-insight
 	@echo
-	@echo "Open output/rl_timeline.html in a browser, or look at output/rl_timeline.png"
-	@echo "and output/gmm_heatmap.png."
+	@echo "Open output/rl_timeline.html and output/gmm_heatmap.html in a browser, or look at"
+	@echo "output/rl_timeline.png and output/gmm_heatmap.png."
 
 test: $(VENV)/.installed-test
 	$(BIN)/pytest -n auto

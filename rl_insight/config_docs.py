@@ -18,6 +18,7 @@ SHIPPED: Mapping[str, object] = {
     "input.path": "examples/demo/data",
     "timeline.parser.type": "auto",
     "timeline.visualizer.type": "html,png",
+    "heatmap.visualizer.type": "gmm_heatmap,gmm_heatmap_html",
 }
 
 # Where the generated tables stand in docs/configuration.md.
