@@ -4,7 +4,7 @@
 0.4 s and 50 MB. So columns are built from buffers here, and files are read by `ParquetFile`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -83,15 +83,18 @@ def write_part(path: Path, content: pa.Table) -> None:
         )
 
 
-def read_part(path: Path, schema: pa.Schema) -> pa.Table:
-    """Read what `write_part` wrote of a table of `schema`, for `concat`.
+def read_part(path: Path, schema: pa.Schema, columns: Collection[str] | None = None) -> pa.Table:
+    """Read what `write_part` wrote of a table of `schema`, or only `columns` of it, for `concat`.
 
     It lacks the columns that hold nothing, and labels are plain text.
     Raises ValueError when it is no part of a table of `schema`.
     """
     # From memory: Parquet goes back and forth in a file, and each step through Python costs.
     with pq.ParquetFile(pa.BufferReader(path.read_bytes())) as file:
-        part = file.read(use_threads=False)
+        wanted = None
+        if columns is not None:
+            wanted = [name for name in file.schema_arrow.names if name in columns]
+        part = file.read(columns=wanted, use_threads=False)
     for field in part.schema:
         at = schema.get_field_index(field.name)
         if at < 0 or field.type not in _stored(schema.field(at).type):

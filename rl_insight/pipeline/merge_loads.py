@@ -82,7 +82,8 @@ def _first(dumps: Sequence[_Dump]) -> tuple[object, ...]:
 
 def _told(folder: Path) -> dict[str, Mapping[str, object]]:
     """What the dumps of a unit themselves say about whose they are, by `source_id`."""
-    found = read_unit_table(folder, "expert_load")
+    # Without the vectors, which are nearly all of it.
+    found = read_unit_table(folder, "expert_load", ("source_id", *_IDENTITY))
     names = [name for name in _IDENTITY if name in found.schema.names]
     if not names:
         return {}

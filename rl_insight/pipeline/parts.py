@@ -1,6 +1,6 @@
 """Reading the cache: what parse jobs left, one folder of Parquet tables per unit."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,8 +23,8 @@ def read_all(folders: Iterable[Path], name: str) -> pa.Table:
     return tables.concat(SCHEMAS[name], (read_unit_table(folder, name) for folder in folders))
 
 
-def read_unit_table(folder: Path, name: str) -> pa.Table:
-    """The part of a table that one unit left, for `tables.concat`.
+def read_unit_table(folder: Path, name: str, columns: Collection[str] | None = None) -> pa.Table:
+    """The part of a table that one unit left, or only `columns` of it, for `tables.concat`.
 
     Raises CacheError that names the folder to delete when it is incomplete.
     """
@@ -32,7 +32,7 @@ def read_unit_table(folder: Path, name: str) -> pa.Table:
     if name != "sources" and name not in PARSERS.get(folder.parent.name).tables:
         return tables.empty(SCHEMAS[name])
     try:
-        return tables.read_part(layout.table(folder, name), SCHEMAS[name])
+        return tables.read_part(layout.table(folder, name), SCHEMAS[name], columns)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise CacheError(
             f"the cache of one parse job is incomplete ({name}: {error}): "

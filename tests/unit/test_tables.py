@@ -287,6 +287,8 @@ def test_a_part_leaves_out_what_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "part.parquet"
     tables.write_part(path, tables.from_rows(SPANS, [{"span_id": "a"}, {"role": "x"}]))
     assert tables.read_part(path, SPANS).schema.names == ["span_id", "role"]
+    # Of those that are asked for, one was left out since it holds nothing.
+    assert tables.read_part(path, SPANS, ("role", "step")).schema.names == ["role"]
 
 
 def test_a_large_part_is_compressed(tmp_path: Path) -> None:
