@@ -92,6 +92,7 @@ def _draw(config: Config, arguments: Arguments) -> int:
         return 0
 
     from rl_insight.pipeline.summary import closing, exit_code, lines, summarise
+    from rl_insight.pipeline.workflow import filters_of
 
     if outcome.exit_code == UsageError.exit_code:
         # So ends Snakemake when it does not know an option; its own message says which.
@@ -102,7 +103,10 @@ def _draw(config: Config, arguments: Arguments) -> int:
     try:
         chosen = [get(config, f"{preset}.parser.role") for preset in outcome.presets]
         roles = [name for names in chosen if names for name in parse_names(names)]
-        summary = summarise(outcome.output, _parsers(outcome.presets), outcome.presets, roles)
+        values = {key: get(config, key) for key in KEYS}
+        filters = {preset: filters_of(values, preset) for preset in outcome.presets}
+        parsers = _parsers(outcome.presets)
+        summary = summarise(outcome.output, parsers, outcome.presets, roles, filters)
     except FileNotFoundError as error:
         if not arguments.snakemake_args:
             missing = f"the run ended well, but {error.filename} is missing"

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rl_insight.data import roles
+from rl_insight.data import identity, roles
 from rl_insight.data.coverage_grid import Group, Line, Recorded
 
 __all__ = ["Cell", "Column", "Coverage", "Recorded", "coverage", "recorded_by"]
@@ -126,21 +126,24 @@ def recorded_by(
     """The captures in rows of the tables `lanes` and `sources`.
 
     `stages` maps the `lane_id` of a capture of a whole step to the roles that are drawn of it; they
-    count in place of its own. Sources without lanes count where their status is `ok` or `salvaged`
-    (dumps of expert load have none), and as lost where it is `failed` or `empty`; those that were
-    left out do not.
+    count in place of its own. What is of a source whose status is `failed` or `empty` gave nothing.
+    A source without lanes counts too (dumps of expert load have none), unless it was left out.
     """
+    rows = {row["source_id"]: row for row in sources}
+    gave = {key for key, row in rows.items() if row["status"] in ("ok", "salvaged")}
     with_lanes = set()
     for row in lanes:
-        with_lanes.add(row["source_id"])
+        source = row["source_id"]
+        with_lanes.add(source)
         own = row["role"]
         told = stages.get(str(row["lane_id"]), ()) if own in roles.WHOLE_STEP else ()
         for role in told or (own,):
-            yield _recorded(row, role, row["world_size"])
-    for row in sources:
-        status = row["status"]
-        if status != "skipped" and row["source_id"] not in with_lanes:
-            yield _recorded(row, row["role"], None, status in ("ok", "salvaged"))
+            yield _recorded(row, role, row["world_size"], source in gave)
+    for source, row in rows.items():
+        if row["status"] != "skipped" and source not in with_lanes:
+            who = identity.resolve(str(row["path"]), {}, identity.UserRules())
+            replica = who.replica if who.role == row["role"] else None
+            yield _recorded({**row, "replica": replica}, row["role"], None, source in gave)
 
 
 @dataclass(slots=True)
@@ -220,9 +223,7 @@ def _order(role: str, replica: int | None) -> tuple[str, int]:
     return role, -1 if replica is None else replica
 
 
-def _recorded(
-    row: Mapping[str, object], role: object, world_size: object, gave: bool = True
-) -> Recorded:
+def _recorded(row: Mapping[str, object], role: object, world_size: object, gave: bool) -> Recorded:
     return Recorded(
         role if isinstance(role, str) else None,
         _number(row.get("replica")),

@@ -1,6 +1,6 @@
 """What a run came to: read from its tables, told in a few lines, turned into an exit code."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rl_insight.pipeline import filter_hints, layout
+from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.load_summary import LoadSummary, load_lines, summarise_loads
+from rl_insight.pipeline.missing import missing
 from rl_insight.pipeline.summary_tables import read
 from rl_insight.pipeline.terminal import duration, printable
 from rl_insight.pipeline.troubles import Trouble, sentence, troubles_of
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 # More kinds of trouble than this are not read any more; the table has them all.
 _SHOWN_TROUBLES = 12
+_SHOWN_MISSING = 8
 
 # What `--strict` does not accept. A skipped source was left out by rule or by a filter.
 _DAMAGED = ("salvaged", "empty", "failed")
@@ -51,6 +54,8 @@ class Summary:
     timeline: bool = True
     """Whether the run draws a timeline."""
     hints: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Captures that should be there and are not, in sentences."""
 
     @property
     def drawn(self) -> bool:
@@ -68,11 +73,13 @@ def summarise(
     parsers: Collection[str] | None = None,
     presets: Collection[str] = ("timeline",),
     roles: Collection[str] = (),
+    filters: Mapping[str, Filters] | None = None,
 ) -> Summary:
     """Read the merged tables below `output`.
 
     `parsers` names those whose sources count, `presets` whose tables; a folder may also hold those
-    of a run of another kind. `roles` are those that were chosen, none where all were.
+    of a run of another kind. `roles` are those that were chosen, none where all were. `filters`
+    are those of each preset; without them nothing is said about what is missing.
     Raises FileNotFoundError when a table is missing, CacheError when one is damaged.
     """
     folder = output / layout.TABLES
@@ -98,6 +105,7 @@ def summarise(
         loads=summarise_loads(output) if "heatmap" in presets else None,
         timeline="timeline" in presets,
         hints=tuple(_hints(sources, spans, roles)),
+        missing=tuple(missing(output, filters) if filters else ()),
     )
 
 
@@ -119,6 +127,10 @@ def lines(summary: Summary, outcome: "Outcome") -> list[str]:
         known = "input.identity can tell it from the path"
         result.append(f"  rank unknown: {count(summary.unranked, 'lane')}; {known}")
     result += [f"  {printable(hint)}" for hint in summary.hints]
+    result += [f"  missing: {printable(one)}" for one in summary.missing[:_SHOWN_MISSING]]
+    if len(summary.missing) > _SHOWN_MISSING:
+        rest = count(len(summary.missing) - _SHOWN_MISSING, "more line")
+        result.append(f"  and {rest} of what is missing")
     result += [f"  {sentence(trouble)}" for trouble in summary.troubles[:_SHOWN_TROUBLES]]
     more = len(summary.troubles) - _SHOWN_TROUBLES
     if more > 0:

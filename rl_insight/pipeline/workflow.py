@@ -165,7 +165,7 @@ def look(config: Config, output: Path) -> tuple[Manifest, bool]:
     values = {key: configuration.get(config, key) for key in configuration.KEYS}
     wanted = {
         preset: Wanted(
-            parser_names(values[f"{preset}.parser.type"], preset), _filters(values, preset)
+            parser_names(values[f"{preset}.parser.type"], preset), filters_of(values, preset)
         )
         for preset in configuration.presets(config)
     }
@@ -194,9 +194,9 @@ def merge_options(text: str) -> MergeOptions:
     values = json.loads(text)
     return MergeOptions(
         identity.compile_rules(values["input.identity"]),
-        _filters(values, "timeline"),
+        filters_of(values, "timeline"),
         values["root_name"],
-        _filters(values, "heatmap"),
+        filters_of(values, "heatmap"),
         tuple(values["presets"]),
     )
 
@@ -248,7 +248,8 @@ def _showable(file: str, path: Path) -> bool:
         return False
 
 
-def _filters(values: Mapping[str, Any], preset: str) -> Filters:
+def filters_of(values: Mapping[str, Any], preset: str) -> Filters:
+    """The filters of a preset, out of the `values` of dotted configuration keys."""
     role = values.get(f"{preset}.parser.role")
     return Filters(
         configuration.parse_ranks(values["input.rank_list"]),

@@ -166,22 +166,31 @@ def lane(source, role, rank, step=1, world=None):
 
 
 def source(name, status, role=None, rank=None, step=None):
-    return {"source_id": name, "status": status, "role": role, "rank_id": rank, "step": step}
+    row = {"source_id": name, "path": name, "status": status}
+    return {**row, "role": role, "rank_id": rank, "step": step}
 
 
 def test_tables_tell_what_was_recorded():
-    lanes = [lane("a", "actor_update", 0, world=3), lane("b", "train", 1)]
+    lanes = [
+        lane("a", "actor_update", 0, world=3),
+        lane("b", "train", 1),
+        lane("hollow", "actor_update", 3),
+    ]
     sources = [
         source("a", "ok", "actor_update", 0, 1),
         source("b", "salvaged", "train", 1, 1),
         source("c", "failed", "actor_update", 2, 1),
+        source("hollow", "empty", "actor_update", 3, 1),
         source("d", "skipped", "actor_update", 7, 1),
         source("dump", "ok", "actor_update", 5, 1),
+        source("agent_loop_rollout_replica_3/rank0.json", "failed", "agent_loop_rollout", 0),
     ]
     assert list(recorded_by(lanes, sources, {"b-lane": ["critic_update", "reward"]})) == [
         Recorded("actor_update", None, 0, 1, 3),
         Recorded("critic_update", None, 1, 1),
         Recorded("reward", None, 1, 1),
+        Recorded("actor_update", None, 3, 1, gave=False),
         Recorded("actor_update", None, 2, 1, gave=False),
         Recorded("actor_update", None, 5, 1),
+        Recorded("agent_loop_rollout", 3, 0, None, gave=False),
     ]

@@ -7,10 +7,11 @@ import pytest
 
 from rl_insight import tables
 from rl_insight.errors import CacheError
+from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.run import Outcome
 from rl_insight.pipeline.summary import Trouble, exit_code, lines, summarise
 from rl_insight.problems import Problem
-from rl_insight.schema import SOURCES, SPANS
+from rl_insight.schema import LANES, SOURCES, SPANS
 
 
 def source(path, status="ok", detail=None, problems=(), parser="torch"):
@@ -292,3 +293,25 @@ def test_a_picture_of_an_earlier_run_is_not_taken_for_this_ones(tmp_path):
     assert "Not drawn again, so still of an earlier run: rl_timeline.png" in said
     both = Outcome(0, tmp_path, 1.0, (page, tmp_path / "rl_timeline.png"))
     assert not any("earlier run" in line for line in lines(summarise(tmp_path), both))
+
+
+def test_what_is_missing_is_told_in_a_bounded_number_of_lines(tmp_path):
+    ranks = [rank for rank in range(4) if rank != 2]
+    captures = [(role, rank) for role in "abcdefghijk" for rank in ranks]
+    names = [f"{role}{rank}" for role, rank in captures]
+    spans = [span(role, rank, step=1, lane=f"{role}{rank}") for role, rank in captures]
+    # The last two are captures of a whole step: what is drawn of them are their stages.
+    lanes = [
+        {**row, "lane_id": name, "source_id": name, "world_size": 4}
+        for row, name in zip(spans, names, strict=True)
+    ]
+    lanes = [{**row, "role": "train"} if row["role"] in "jk" else row for row in lanes]
+    write(tmp_path, [source(name) for name in names], spans)
+    tables.write(tmp_path / "tables" / "lanes.parquet", tables.from_rows(LANES, lanes))
+    summary = summarise(tmp_path, filters={"timeline": Filters()})
+    assert summary.missing[-1] == "k step 1: 3 of 4 ranks, rank 2 missing"
+    told = [line for line in lines(summary, Outcome(0, tmp_path, 1.0, ())) if "missing" in line]
+    assert told[0] == "  missing: a step 1: 3 of 4 ranks, rank 2 missing"
+    assert told[8:] == ["  and 3 more lines of what is missing"]
+    chosen = Filters(ranks=frozenset({0, 1}))
+    assert summarise(tmp_path, filters={"timeline": chosen}).missing == ()
