@@ -17,6 +17,7 @@ from rl_insight.analysis.expert_order import (
 )
 from rl_insight.analysis.expert_passes import Calls, Order, calls
 from rl_insight.analysis.load_rows import UNKNOWN, Array, LoadRows, Vectors, parts
+from rl_insight.plain_text import count
 from rl_insight.problems import Problems
 
 # More calls missing per recorded one than this, and the numbers are no numbers of calls.
@@ -214,7 +215,7 @@ def _note(
         else:
             why = f"no order fits, neither with {per_layer} grouped matmuls a layer nor with "
             why += f"another number ({_REMEDY}=auto)"
-        example = f"{whose}: {len(found.at)} calls, {why}; shown by call"
+        example = f"{whose}: {count(len(found.at), 'call')}, {why}; shown by call"
         notes.add("structure_unknown", "warning", example=example)
         return
     if finding.fits:

@@ -17,6 +17,7 @@ from rl_insight.analysis.load_rows import (
     nullable,
     numbered,
     parts,
+    places,
 )
 from rl_insight.problems import Problems
 from rl_insight.schema import LABEL
@@ -138,24 +139,29 @@ def _over_ranks(
 
 
 def _added_up(counts: Vectors, offset: Array, members: Array) -> _Line:
-    """The sum of vectors, by expert."""
-    first = np.maximum(offset[members], 0)
-    low = int(first.min())
-    extent = int((first + counts.length[members]).max()) - low
-    tokens = np.zeros(extent, dtype=np.int64)
-    held = np.zeros(extent, dtype=bool)
-    for part in parts(numbered(first, counts.length[members])):
-        begin, length = int(first[part[0]]) - low, int(counts.length[members[part[0]]])
-        held[begin : begin + length] = True
-        each = max(1, _BLOCK // length)
+    """The sum of vectors, by expert; as long as the experts that any of them has, however far
+    apart their ids are."""
+    first, length = np.maximum(offset[members], 0), counts.length[members]
+    alike = parts(numbered(first, length))
+    alike.sort(key=lambda part: int(first[part[0]]))
+    leading = np.array([part[0] for part in alike])
+    low, high = first[leading], np.maximum.accumulate((first + length)[leading])
+    opens = np.append(True, low[1:] > high[:-1])
+    begin, end = low[opens], high[np.append(np.flatnonzero(opens)[1:] - 1, -1)]
+    before = np.cumsum(end - begin) - (end - begin)
+    place = low + (before - begin)[np.cumsum(opens) - 1]
+    tokens = np.zeros(int((end - begin).sum()), dtype=np.int64)
+    for part, at in zip(alike, place.tolist(), strict=True):
+        experts = int(length[part[0]])
+        each = max(1, _BLOCK // experts)
         for start in range(0, len(part), each):
-            block = counts.block(members[part[start : start + each]], length)
-            tokens[begin : begin + length] += block.sum(axis=0)
+            block = counts.block(members[part[start : start + each]], experts)
+            tokens[at : at + experts] += block.sum(axis=0)
     row = int(members[0])
-    if held.all():
-        return _Line(row, tokens, low)
+    if len(begin) == 1:
+        return _Line(row, tokens, int(begin[0]))
     # Experts of ranks that were not recorded are not known to be idle.
-    return _Line(row, tokens[held], 0, np.flatnonzero(held) + low)
+    return _Line(row, tokens, 0, places(begin, end - begin))
 
 
 def _table(keys: dict[str, pa.Array], lines: Sequence[_Line]) -> pa.Table:

@@ -124,3 +124,20 @@ def test_experts_of_ranks_that_were_not_recorded_are_not_counted() -> None:
     assert (row["ranks"], row["experts"], row["argmax"]) == (2, 8, 1)
     assert row["dead_share"] == 0
     assert not about_experts(notes)
+
+
+def test_ids_that_lie_far_apart_cost_no_memory() -> None:
+    # A metadata file may claim any place: a vector from the first to the last id has 2**53 bytes.
+    ops = expert_ops.training(FOUR)
+    load = table(
+        *(
+            cached(ops, rank=rank, ep_rank=rank, ep_size=9, expert_offset=offset)
+            for rank, offset in enumerate((2**50, 2, 0, 2**50))
+        )
+    )
+    _, balance, _ = run(load)
+    # Layer 0 got 3 1 4 1 and 5 9 2 6, 8 10 6 7 in all; by id, of the ranks 2 and 1:
+    #   8 10 6+8 7+10 6 7, and twice 8 10 6 7 far away.
+    (row,) = overall(balance)
+    assert (row["ranks"], row["experts"], row["total"]) == (4, 10, 4 * 31)
+    assert (row["max"], row["argmax"]) == (20, 2**50 + 1)
