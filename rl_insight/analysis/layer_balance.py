@@ -217,13 +217,14 @@ def _common_keys(rows: LoadRows, at: Array) -> dict[str, pa.Array]:
 
 
 def _note_copies(rows: LoadRows, notes: Problems) -> None:
-    """Two recordings of one rank are both in the sums."""
-    named = np.flatnonzero(rows.rank >= 0)
-    _, first = np.unique(numbered(rows.group[named], rows.source.code[named]), return_index=True)
-    one_each = named[first]
-    group, times = np.unique(rows.group[one_each], return_counts=True)
+    """Two recordings of one rank are both in the sums, and so are those of unknown ranks. Of an
+    engine without ranks every file is one more."""
+    named = np.flatnonzero((rows.rank >= 0) | (rows.layer == UNKNOWN))
+    owner = numbered(rows.role.code[named], rows.rank[named], rows.api.code[named])
+    _, first = np.unique(numbered(owner, rows.source.code[named]), return_index=True)
+    group, times = np.unique(owner[first], return_counts=True)
     twice = group[times > 1]
     if len(twice):
-        row = int(np.flatnonzero(rows.group == twice[0])[0])
+        row = int(named[np.flatnonzero(owner == twice[0])[0]])
         example = f"{rows.whose(row)}: {times[times > 1][0]} recordings; the balance adds them up"
         notes.add("rank_recorded_twice", "warning", len(twice), example=example)

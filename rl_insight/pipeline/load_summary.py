@@ -74,7 +74,8 @@ def load_lines(summary: LoadSummary) -> Iterator[str]:
         yield "No expert load could be drawn."
         return
     what = [count(summary.layers, "layer")] if summary.layers else []
-    what += [count(summary.experts, "expert"), count(summary.ranks, "rank")]
+    what += [count(summary.experts, "expert")]
+    what += [count(summary.ranks, "rank")] if summary.ranks else ["ranks unknown"]
     what += [count(summary.steps, "step")] if summary.steps else []
     yield f"Expert load: {', '.join(what)}."
     if summary.fullest is not None:

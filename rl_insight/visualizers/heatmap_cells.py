@@ -19,7 +19,8 @@ class Block:
     """Neighbouring lines of the picture that have one label; null is UNKNOWN.
 
     `ranks` are all that it covers, `steps` likewise; None among them is unknown. `micro_batch` and
-    `phase` are only told where the picture has several.
+    `phase` are only told where the picture has several, and `recording` (else 0) where it is the
+    block of one dump of several that are of one rank.
     """
 
     steps: tuple[int | None, ...]
@@ -27,6 +28,7 @@ class Block:
     ranks: tuple[int | None, ...]
     micro_batch: int | None
     phase: int | None
+    recording: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ def lines(heatmap: Heatmap, room: int) -> Lines:
     steps = len({segment.step for segment in heatmap.segments})
     head = f"{number:,} rows outnumber the pixels: averaged per layer over"
     batches = ["all micro-batches"] if len(np.unique(heatmap.rows.micro_batch)) > 1 else []
+    if any(segment.recording for segment in heatmap.segments):
+        batches.append("all recordings of a rank")
     groupings = list(_groupings(ranks, steps))
     coarsest = _merged(heatmap, *groupings[-1], None)
     if len(coarsest) > room:
@@ -168,11 +172,13 @@ def _merged(heatmap: Heatmap, over_ranks: int, over_steps: int, note: str | None
     role = np.array([roles.get(one.role or "", len(roles)) for one in segments])
     rank = _places([one.rank_id for one in segments]) // max(over_ranks, 1)
     same = np.zeros(len(rows), dtype=np.int64)
+    recording = np.array([one.recording for one in segments], dtype=np.int64)
     several = [len(np.unique(column)) > 1 for column in (rows.micro_batch, rows.phase)]
     block_keys = [
         step[rows.segment],
         role[rows.segment],
         rank[rows.segment],
+        recording[rows.segment] if not over_ranks else same,
         rows.micro_batch if several[0] and not over_ranks else same,
         rows.phase if several[1] else same,
     ]
@@ -199,6 +205,7 @@ def _merged(heatmap: Heatmap, over_ranks: int, over_steps: int, note: str | None
                 ranks=tuple(dict.fromkeys(part.rank_id for part in parts)),
                 micro_batch=int(rows.micro_batch[row]) if several[0] and not over_ranks else None,
                 phase=int(rows.phase[row]) if several[1] else None,
+                recording=parts[0].recording if not over_ranks else 0,
             )
         )
     return Lines(order, np.append(first, len(order)), block, blocks, note)

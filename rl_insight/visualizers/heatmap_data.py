@@ -87,20 +87,28 @@ def _recorded(sources: Columns, table: Columns, ours: Collection[str]) -> dict[s
 
 def _calls(table: Columns, engine: np.ndarray) -> tuple[Calls, list[Segment]]:
     op_index = table.integers("op_index", UNKNOWN)
+    source, _ = table.coded("source_id")
     passes = table.integers("pass_index", UNKNOWN)
     passes = np.where(passes == UNKNOWN, np.where(engine, op_index, 0), passes)
+    if engine.any():
+        # Each file of an engine may number its passes from 0.
+        of_engine = np.stack([source[engine], passes[engine]])
+        passes[engine] = np.unique(of_engine, axis=1, return_inverse=True)[1].reshape(-1)
     role, roles = table.coded("role")
     phase, phases = table.coded("phase")
     known = np.array([_place(name) for name in phases] + [UNKNOWN], dtype=np.int64)
     keys = np.stack([table.integers("step", UNKNOWN), role, table.integers("rank_id", UNKNOWN)])
-    unique, segment = np.unique(keys, axis=1, return_inverse=True)
+    same_rank = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    recording = _recordings(same_rank, np.where(engine, -1, source))
+    unique, segment = np.unique(np.vstack([keys, recording]), axis=1, return_inverse=True)
     segments = [
         Segment(
             step=None if step == UNKNOWN else step,
             role=roles[code] if code < len(roles) else None,
             rank_id=None if rank == UNKNOWN else rank,
+            recording=number,
         )
-        for step, code, rank in unique.T.tolist()
+        for step, code, rank, number in unique.T.tolist()
     ]
     return Calls(
         segment=segment.reshape(-1).astype(np.int64),
@@ -111,6 +119,22 @@ def _calls(table: Columns, engine: np.ndarray) -> tuple[Calls, list[Segment]]:
         sweep=passes,
         offset=table.integers("expert_offset", UNKNOWN),
     ), segments
+
+
+def _recordings(same_rank: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """Per row the number of its source among those of one rank, as they come in the table; 0 where
+    there is no other."""
+    if not len(source):
+        return np.zeros(0, dtype=np.int64)
+    key = same_rank * (int(source.max()) + 2) + source + 1
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    rank = same_rank[first]
+    order = np.lexsort([first, rank])
+    times = np.bincount(rank)
+    begin = (np.cumsum(times) - times)[rank[order]]
+    number = np.zeros(len(order), dtype=np.int64)
+    number[order] = np.where(times[rank[order]] > 1, np.arange(len(order)) - begin + 1, 0)
+    return np.asarray(number[place.reshape(-1)])
 
 
 def _place(phase: str) -> int:

@@ -35,11 +35,16 @@ Group = tuple[int | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Rows that belong together: one rank in one role and step; None where it is not known."""
+    """Rows that belong together: one rank in one role and step; None where it is not known.
+
+    `recording` numbers the dumps that are of one rank, or of unknown ones, from 1 on; it is 0 where
+    there is one only.
+    """
 
     step: int | None
     role: str | None
     rank_id: int | None
+    recording: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ def block_label(block: Block, limit: int) -> str:
     """`step 3 · actor_update · rank 5`, the role shortened where it is longer than `limit`."""
     parts = [_numbers("step", block.steps), plain(block.role or "unknown role", limit)]
     parts.append(_numbers("rank", block.ranks))
+    if block.recording:
+        parts.append(f"recording {block.recording}")
     if block.micro_batch is not None:
         unknown = block.micro_batch == UNKNOWN
         parts.append("batch ?" if unknown else f"batch {block.micro_batch}")

@@ -200,6 +200,20 @@ def test_a_rank_recorded_twice_is_told() -> None:
     assert len([row for row in measures.to_pylist() if row["rank_id"] == 0]) == 4
 
 
+def test_dumps_of_unknown_ranks_are_added_up_and_it_is_told() -> None:
+    ops = expert_ops.training([[(1, 2, 9), (4, 4, 0)]])
+    names = ("proc1", "proc2", "proc3")
+    _, measures, notes = structured(
+        table(*(cached(ops, rank=None, source_id=name) for name in names)), StructureOptions()
+    )
+    overall = [row for row in measures.to_pylist() if row["micro_batch"] is None]
+    assert [(row["ranks"], row["total"]) for row in overall] == [(3, 36), (3, 24)]
+    (told,) = [problem for problem in notes if problem.code == "rank_recorded_twice"]
+    assert told.example == (
+        "actor_update of an unknown rank step 1: 3 recordings; the balance adds them up"
+    )
+
+
 def test_nothing_gives_nothing() -> None:
     found, measures, notes = structured(table(), StructureOptions())
     assert (found.num_rows, measures.num_rows, len(notes)) == (0, 0, 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rl_insight.visualizers import heatmap_cells, heatmap_data
+from rl_insight.visualizers import heatmap_cells, heatmap_data, heatmap_words
 from rl_insight.visualizers.heatmap_model import ALL, Heatmap, View
 from tests import expert_tables
 from tests.expert_tables import Tables
@@ -170,6 +170,31 @@ def test_phases_and_batches_are_blocks_where_there_are_several(tmp_path: Path) -
     assert found == [(0, 0), (0, 2), (1, 0), (1, 2)]
     (alone,) = heatmap_cells.lines(loaded(made, tmp_path, View()), 10).blocks
     assert (alone.micro_batch, alone.phase) == (None, None)
+
+
+def test_dumps_of_unknown_ranks_are_blocks_of_their_own_until_they_are_averaged(
+    tmp_path: Path,
+) -> None:
+    made = Tables()
+    for source, load in (("proc1", 2), ("proc2", 4)):
+        for layer in range(3):
+            made.layer([load], layer=layer, rank_id=None, source_id=source)
+    heatmap = loaded(made, tmp_path)
+
+    drawn = heatmap_cells.lines(heatmap, 6)
+    assert [heatmap_words.block_label(block, 20) for block in drawn.blocks] == [
+        "step 1 · actor_update · rank ? · recording 1",
+        "step 1 · actor_update · rank ? · recording 2",
+    ]
+    assert matrix(heatmap, 6) == [[2]] * 3 + [[4]] * 3
+
+    averaged = heatmap_cells.lines(heatmap, 5)
+    assert [heatmap_words.block_label(block, 20) for block in averaged.blocks] == [
+        "step 1 · actor_update · rank ?"
+    ]
+    assert matrix(heatmap, 5) == [[3]] * 3
+    assert averaged.note is not None
+    assert averaged.note.endswith("averaged per layer over all recordings of a rank")
 
 
 def test_rows_of_unknown_rank_and_step_are_drawn_last(tmp_path: Path) -> None:

@@ -129,6 +129,40 @@ def test_the_passes_of_an_inference_engine_are_summed_per_layer(tmp_path: Path) 
     assert heatmap.recorders == ("sglang",)
 
 
+def test_files_of_an_engine_may_number_their_passes_alike(tmp_path: Path) -> None:
+    made = Tables()
+    for source, load in (("s", [1, 2]), ("t", [10, 20])):
+        made.source(source, f"expert_distribution_recorder_{source}.pt", parser="sglang")
+        for number in range(2):
+            where = {"source_id": source, "role": None, "step": None, "rank_id": None}
+            made.call(load, layer=0, micro_batch=None, op_index=number, pass_index=number, **where)
+
+    heatmap = loaded(made, tmp_path)
+
+    assert loads(heatmap) == [[1 + 1 + 10 + 10, 2 + 2 + 20 + 20]]
+    assert heatmap.rows.passes.tolist() == [4]
+    assert heatmap.segments == [Segment(None, None, None)]
+
+
+@pytest.mark.parametrize("rank", [3, None])
+def test_dumps_of_one_rank_or_of_unknown_ranks_are_told_apart(
+    tmp_path: Path, rank: int | None
+) -> None:
+    made = Tables()
+    for number, source in enumerate(("proc9", "proc10", "proc8")):
+        made.layer([number], layer=0, rank_id=rank, source_id=source)
+    made.layer([7], layer=0, rank_id=5)
+
+    heatmap = loaded(made, tmp_path)
+
+    # In the order of the table; an unknown rank comes last.
+    several = [Segment(1, "actor_update", rank, number) for number in (1, 2, 3)]
+    alone = Segment(1, "actor_update", 5)
+    assert heatmap.segments == ([*several, alone] if rank is not None else [alone, *several])
+    assert loads(heatmap) == ([[0], [1], [2], [7]] if rank is not None else [[7], [0], [1], [2]])
+    assert heatmap.rows.calls.tolist() == [3] * 4
+
+
 def test_experts_stand_at_their_global_ids_where_these_are_known(tmp_path: Path) -> None:
     made = Tables()
     made.layer([1, 2], layer=0, rank_id=0, expert_offset=0)

@@ -58,7 +58,8 @@ def test_it_is_that_of_a_rank_where_ranks_are_not_added_up(tmp_path: Path) -> No
 def test_a_single_rank_is_not_called_several(tmp_path: Path) -> None:
     rows = [balance([1, 3], step=None, role=None, layer=0, ranks=1)]
 
-    _, least_even = said(tmp_path, rows)
+    counted, least_even = said(tmp_path, rows)
+    assert counted == "Expert load: 1 layer, 2 experts, ranks unknown."
     assert least_even == "  least even: expert 1 in layer0 has 1.50 times the mean of its layer"
 
 
