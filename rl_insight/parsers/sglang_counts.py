@@ -67,23 +67,29 @@ class ExpertCounts:
                 example = f"record {number}: its global_physical_count is {_shape(counts)}"
                 self.parsed.problems.add(_ODD_RECORD, "warning", example=example)
                 continue
-            logical = self._logical(counts, replicas, number)
-            if logical is None:
+            if not self._told(replicas, counts, number):
                 continue
             place = whole(record.get("forward_pass_id"), INT64)
             rank = whole(record.get("rank"), INT32)
-            yield from self._pass(logical, number if place is None else place, rank)
+            yield from self._pass(counts, number if place is None else place, rank, replicas)
         yield from self._rest(f"no forward pass is among its {len(records)} records")
 
-    def _pass(self, layers: np.ndarray, number: int, rank: int | None) -> Iterator[pa.Table]:
-        """Rows of one pass from its counts of [layers, experts]."""
+    def _pass(
+        self, layers: np.ndarray, number: int, rank: int | None, replicas: object = None
+    ) -> Iterator[pa.Table]:
+        """Rows of one pass from its counts of [layers, experts]; `replicas` are such a map."""
         for layer, counts in enumerate(layers):
             try:
+                # Before they are added up, which could hide what cannot be.
                 load = vector(counts).numbers
             except NotALoadError as error:
                 example = f"pass {number}, layer {layer}: {error}"
                 self.parsed.problems.add(error.code, "warning", example=example)
                 continue
+            if isinstance(replicas, np.ndarray):
+                physical = load
+                load = np.zeros(int(replicas.max()) + 1, np.int64)
+                np.add.at(load, replicas[layer].astype(np.int64), physical)
             self._rows.add(
                 load,
                 role=self.role,
@@ -100,26 +106,23 @@ class ExpertCounts:
             if self._rows.full:
                 yield self._rows.take()
 
-    def _logical(self, counts: np.ndarray, replicas: object, number: int) -> np.ndarray | None:
-        """`counts` of [layers, physical experts] as [layers, logical experts]."""
+    def _told(self, replicas: object, counts: np.ndarray, number: int) -> bool:
+        """Whether the map tells, or need not tell, which experts `counts` are about."""
+        problems = self.parsed.problems
         if replicas is None:
-            self.parsed.problems.add(
-                "no_expert_map", "info", example="experts are counted as they lie on the ranks"
-            )
-            return counts
+            example = "experts are counted as they lie on the ranks"
+            problems.add("no_expert_map", "info", example=example)
+            return True
         if not isinstance(replicas, np.ndarray) or not _is_map(replicas, counts.shape):
             example = f"record {number}: its map of experts is {_shape(replicas)}"
-            self.parsed.problems.add(_ODD_RECORD, "warning", example=example)
-            return None
+            problems.add(_ODD_RECORD, "warning", example=example)
+            return False
         experts = int(replicas.max()) + 1
-        if experts > MOST_EXPERTS or counts.dtype.kind not in "iu":
-            example = f"record {number}: {experts} experts, counted in {counts.dtype}"
-            self.parsed.problems.add(_ODD_RECORD, "warning", example=example)
-            return None
-        logical = np.zeros((len(counts), experts), np.int64)
-        for layer, own in enumerate(replicas):
-            np.add.at(logical[layer], own, counts[layer])
-        return logical
+        if experts > MOST_EXPERTS:
+            example = f"record {number}: its map has {experts} experts"
+            problems.add(_ODD_RECORD, "warning", example=example)
+            return False
+        return True
 
     def _rest(self, nothing: str) -> Iterator[pa.Table]:
         """The last rows, and what came of the file."""

@@ -215,6 +215,20 @@ def test_negative_counts_are_left_out(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("odd", [[2**62] * 4, [-5, 9, 1, 1]])
+def test_replicas_do_not_hide_what_cannot_be(tmp_path: Path, odd: list[int]) -> None:
+    # Added up, the one wraps round to 0 and the other is 6.
+    content = {
+        "records": [record(1, torch.tensor([[1, 2, 3, 4], odd]))],
+        "last_physical_to_logical_map": torch.tensor([[0, 0, 1, 1], [0, 0, 0, 0]]),
+    }
+    torch.save(content, tmp_path / OF_RANK_3)
+    rows, parsed = parse(tmp_path / OF_RANK_3)
+    assert [row["load"] for row in rows] == [[3, 7]]
+    assert parsed.status == "salvaged"
+    assert f"pass 1, layer 1: {odd[0]} cannot be a number of tokens" in str(parsed.detail)
+
+
 def test_without_a_map_experts_are_counted_as_they_lie(tmp_path: Path) -> None:
     content = {"records": [record(1, torch.tensor([[4, 0, 5]]))]}
     torch.save(content, tmp_path / OF_RANK_3)
