@@ -10,7 +10,7 @@ from rl_insight.analysis.expert_parallel import ExpertIds, expert_ids
 from rl_insight.analysis.expert_structure import Structure, tell_structure
 from rl_insight.analysis.layer_balance import balance
 from rl_insight.analysis.load_counts import counts
-from rl_insight.analysis.load_kind import decide
+from rl_insight.analysis.load_kind import damaged_sums, decide
 from rl_insight.analysis.load_rows import (
     UNKNOWN,
     Array,
@@ -54,9 +54,15 @@ def structured(load: pa.Table, options: StructureOptions) -> tuple[pa.Table, pa.
     if not load.num_rows:
         return EXPERT_LOAD.empty_table(), EXPERT_BALANCE.empty_table(), notes
     rows = load_rows(load)
+    told = _places_in(labels(load["load_kind"]), LOAD_KINDS)
+    damaged = damaged_sums(rows, told, options.group_list_type, notes)
+    if damaged.any():
+        found, evenness, doubts = structured(load.filter(pa.array(~damaged)), options)
+        notes.extend(doubts)
+        return found, evenness, notes
     kinds = decide(
         rows,
-        _places_in(labels(load["load_kind"]), LOAD_KINDS),
+        told,
         _places_in(labels(load["load_kind_from"]), LOAD_KIND_SOURCES),
         options.group_list_type,
         notes,

@@ -11,6 +11,7 @@ import numpy as np
 
 from rl_insight.analysis.load_rows import UNKNOWN, Array, LoadRows, parts
 from rl_insight.notes import EXPERT_IDS_LOCAL
+from rl_insight.plain_text import count
 from rl_insight.problems import Problems
 
 # MindSpeed (Megatron) counts the experts of the rank alone.
@@ -90,7 +91,7 @@ def _one_length_per_rank(rows: LoadRows, members: Array, length: Array, notes: P
     if len(at):
         first, second = order[at[0]], order[at[0] + 1]
         example = (
-            f"{rows.whose(first)}: {length[first]} experts in call {rows.op[first]}, "
+            f"{rows.whose(first)}: {count(int(length[first]), 'expert')} in call {rows.op[first]}, "
             f"{length[second]} in call {rows.op[second]}"
         )
         notes.add("expert_count_changes", "warning", len(at), example=example)

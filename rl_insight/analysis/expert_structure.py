@@ -234,7 +234,8 @@ def _note(
         notes.add("structure_ambiguous", "info", example=f"{whose}: {doubt}")
     wrong = found.contradictions(order)
     if wrong:
-        example = f"{whose}: the order of the calls was taken"
+        example = f"{whose}: stack.json tells other phases than the order of the calls, which was "
+        example += "taken"
         notes.add("phase_disagrees", "warning", wrong, example=example)
     if (found.span - order.first) % order.period:
         example = f"{whose}: the last micro-batch is not complete"

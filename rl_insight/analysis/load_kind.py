@@ -22,6 +22,10 @@ CONFIG, DUMP, AUTO, FORMAT, ASSUMED = range(len(LOAD_KIND_SOURCES))
 # Counts that are in ascending order in every vector happen by chance, too. Below this probability
 # they are taken for sums.
 _CHANCE = 1e-6
+# What must be so improbable before a list among such sums that falls is called damaged, and how
+# many of them there must be for each that falls.
+_CHANCE_OF_DAMAGE = 1e-12
+_SOUND_LISTS = 9
 # One expert may be busier than its neighbour all the time: with few experts order says nothing.
 _FEWEST_EXPERTS = 4
 
@@ -35,6 +39,34 @@ class Kinds:
 
     kind: Array
     origin: Array
+
+
+def damaged_sums(rows: LoadRows, kind: Array, wish: str, notes: Problems) -> Array:
+    """Which rows are no load: lists that fall among those of a role, rank and API that are sums
+    beyond doubt. `kind` and `wish` are as for `decide`; a note tells of them.
+
+    Otherwise one damaged list would make counts of all of them.
+    """
+    damaged = np.zeros(len(rows), dtype=bool)
+    if wish in ("counts", "pairs"):
+        return damaged
+    falls = _falls(rows.vectors)
+    for members in parts(rows.group):
+        members = members[(rows.layer[members] < 0) & (kind[members] != PAIRS)]
+        falling, sound = members[falls[members]], members[~falls[members]]
+        if not len(falling) or len(sound) < _SOUND_LISTS * len(falling):
+            continue
+        if (kind[members] == COUNTS).any():
+            continue
+        told = (kind[sound] == CUMSUM).all()
+        if told or _by_numbers(rows.vectors, sound, falls, _CHANCE_OF_DAMAGE)[0] == CUMSUM:
+            damaged[falling] = True
+            example = (
+                f"{_call(rows, falling[0])}: its values fall, and the other {len(sound)} lists are "
+                "cumulative sums; left out"
+            )
+            notes.add("sums_damaged", "warning", len(falling), example=example)
+    return damaged
 
 
 def decide(rows: LoadRows, kind: Array, origin: Array, wish: str, notes: Problems) -> Kinds:
@@ -53,7 +85,7 @@ def decide(rows: LoadRows, kind: Array, origin: Array, wish: str, notes: Problem
         at = np.flatnonzero(wrong)
         told.kind[at], told.origin[at] = UNKNOWN, UNKNOWN
         if len(at):
-            example = f"{_call(rows, at[0])} was recorded as {claim}"
+            example = f"{_call(rows, at[0])} was recorded as {claim}; its numbers decided"
             notes.add("load_kind_impossible", "warning", len(at), example=example)
 
     decided = Kinds(told.kind.copy(), told.origin.copy())
@@ -114,7 +146,9 @@ def _tell(
     return [(left, doubt)] if doubt else []
 
 
-def _by_numbers(vectors: Vectors, rows: Array, falls: Array) -> tuple[int, str | None]:
+def _by_numbers(
+    vectors: Vectors, rows: Array, falls: Array, most_chance: float = _CHANCE
+) -> tuple[int, str | None]:
     """Counts or sums by the numbers of all `rows`, and why that is in doubt.
 
     Sums never fall, so one vector that falls means counts. Where none does, the question is whether
@@ -141,7 +175,7 @@ def _by_numbers(vectors: Vectors, rows: Array, falls: Array) -> tuple[int, str |
             continue
         seen.add(key)
         chance += _log_chance(vector)
-        if chance < math.log(_CHANCE):
+        if chance < math.log(most_chance):
             return CUMSUM, None
     return COUNTS, "too few different lists"
 

@@ -1,6 +1,7 @@
 """Counts, cumulative sums or pairs: what says so, what cannot be true, and what it comes to."""
 
 import random
+from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from rl_insight.analysis.expert_load import StructureOptions, structured
 from rl_insight.problems import Problem, Problems
+from tests import expert_ops
 from tests.expert_ops import Op, Vector, cached, cumsum, pairs, table
 
 Kind = Literal["auto", "counts", "cumsum", "pairs"]
@@ -128,6 +130,47 @@ def test_the_user_wins_over_the_dump_and_it_is_noted() -> None:
         "which was taken",
     )
     assert "load_kind_disagrees" not in run(load, "cumsum")[2]
+
+
+@pytest.mark.parametrize("wish", ["auto", "cumsum"])
+def test_one_damaged_list_does_not_make_counts_of_sums(wish: Kind) -> None:
+    ops = expert_ops.inference([uneven(4, 8)], per_layer=3)
+    rows = cached([replace(op, load=cumsum(op.load)) for op in ops], role="actor_compute_log_prob")
+    broken = [*cumsum(ops[4].load)]
+    broken[5] = broken[4] - 1
+    rows[4] = {**rows[4], "load": broken}
+
+    found, kinds, notes = run(table(rows), wish)
+
+    assert found == [list(op.load) for op in ops if op.at != 4]
+    assert kinds == [f"cumsum {'auto' if wish == 'auto' else 'config'}"] * 11
+    assert note(notes, "sums_damaged").example == (
+        "actor_compute_log_prob rank 0 step 1 call 4: its values fall, and the other 11 lists are "
+        "cumulative sums; left out"
+    )
+    # The others are found in their places.
+    result, _, _ = structured(table(rows), StructureOptions(group_list_type=wish))
+    assert result["layer"].to_pylist() == [op.layer for op in ops if op.at != 4]
+
+
+@pytest.mark.parametrize(
+    ("sums", "counts", "told"),
+    # Too many that fall; too few experts to be sure; what the dump says; what the user says.
+    [(8, 1, None), (9, 1, None), (20, 1, "counts"), (20, 1, "wish")],
+)
+def test_lists_that_fall_are_counts_unless_the_others_are_sums_beyond_doubt(
+    sums: int, counts: int, told: str | None
+) -> None:
+    experts = 4 if sums == 9 else 8
+    rising = [cumsum(load) for load in uneven(sums, experts)]
+    if sums == 9:
+        rising = rising[:1] * sums
+    ops = calls(*rising, *[(9, *range(1, experts))] * counts)
+    load = table(cached(ops)) if told in (None, "wish") else dumped(ops, told)
+    found, kinds, notes = run(load, "counts" if told == "wish" else "auto")
+    assert found == [list(op.load) for op in ops]
+    assert {kind.split()[0] for kind in kinds} == {"counts"}
+    assert "sums_damaged" not in notes
 
 
 def test_what_the_user_says_gives_way_where_it_cannot_be_true() -> None:
