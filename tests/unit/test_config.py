@@ -612,6 +612,7 @@ def test_the_shipped_file_draws_all_of_the_demo_and_keeps_every_other_default():
         "input.path": "examples/demo/data",
         "timeline.parser.type": "auto",
         "timeline.visualizer.type": "html,png",
+        "heatmap.visualizer.type": "gmm_heatmap,gmm_heatmap_html",
     }
 
 
