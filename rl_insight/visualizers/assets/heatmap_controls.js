@@ -123,7 +123,7 @@
       }
       const takenAlike = byRole(chunks).some((own) => assumed(own) && chosenRanks(own, made.ranks) > 1);
       if (together && takenAlike && !each.has("rank")) {
-        warned.push("Nothing recorded speaks of expert parallelism, so every rank is taken to hold all experts. If that is wrong, heatmap.parser.ep_size tells the expert-parallel size.");
+        warned.push("Nothing recorded speaks of expert parallelism, so every rank is taken to hold all experts. heatmap.parser.ep_size=1 confirms that, another number tells the expert-parallel size.");
       }
       return { made, warned };
     }
