@@ -24,6 +24,7 @@ COLUMNS = ("rank", "micro_batch", "phase", "layer", "op_index", "passes", "first
 class Chunk:
     """The rows of one role in one step, in the order of `Rows`.
 
+    `recordings` are parallel to `ranks`, as in `Segment`: which dump of several of one rank it is.
     `kinds` tells how each of COLUMNS and, last, the loads are written: `u1`, `u2`, `u4`, or `f8`
     (little-endian) for numbers beyond. `placed` holds where expert ids are global, `comparable`
     where one id is one expert on all ranks: there, and where that is assumed. `summed` says of how
@@ -33,6 +34,7 @@ class Chunk:
     step: int | None
     role: str | None
     ranks: tuple[int | None, ...]
+    recordings: tuple[int, ...]
     placed: bool
     comparable: bool
     summed: int
@@ -88,6 +90,7 @@ def _chunk(fitted: Fitted, ids_local: frozenset[Group], part: slice) -> Chunk:
         step=head.step,
         role=head.role,
         ranks=tuple(segments[at].rank_id for at in known.tolist()),
+        recordings=tuple(segments[at].recording for at in known.tolist()),
         placed=bool(placed.all()),
         comparable=bool(placed.all() or not (placed.any() or (head.step, head.role) in ids_local)),
         summed=fitted.summed[int(known[0])],

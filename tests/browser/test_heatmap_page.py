@@ -286,6 +286,40 @@ def test_steps_of_a_single_rank_say_nothing_about_others(open_heatmap: Open) -> 
     assert heatmap.rows() == ["rank 0 · layer0", "rank 1 · layer0"]
 
 
+def two_dumps(rank: int | None) -> Tables:
+    made = Tables()
+    for source, load in (("a", [1, 2]), ("b", [10, 20])):
+        made.source(source, f"dump_{source}")
+        made.layer(load, layer=0, rank_id=rank, source_id=source)
+    return made
+
+
+def test_two_dumps_of_one_rank_are_added_up_or_told_apart(open_heatmap: Open) -> None:
+    heatmap = open_heatmap(two_dumps(rank=3))
+
+    assert heatmap.options("Ranks") == ["sum of 2", "each, one below another"]
+    assert heatmap.point("layer0", 1)[2] == "Tokens\t22"
+    assert heatmap.text("#warned") == ""
+    heatmap.choose("Ranks", "each, one below another")
+    assert heatmap.rows() == ["recording 1 · layer0", "recording 2 · layer0"]
+    assert heatmap.point("recording 2 · layer0", 1)[1:3] == [
+        "step 1 · actor_update · rank 3 · recording 2 · forward",
+        "Tokens\t20",
+    ]
+
+
+def test_dumps_of_unknown_ranks_are_not_added_up_where_their_experts_differ(
+    open_heatmap: Open,
+) -> None:
+    made = two_dumps(rank=None)
+    made.notes.add("expert_ids_local", "warning", example="Each rank counts its own experts.")
+    heatmap = open_heatmap(made)
+
+    assert heatmap.rows() == ["recording 1 · layer0", "recording 2 · layer0"]
+    assert "ranks cannot be summed" in heatmap.text("#warned")
+    assert heatmap.control("Ranks").locator("option").first.is_disabled()
+
+
 def test_a_layer_is_marked_in_both_panels(open_heatmap: Open) -> None:
     heatmap = open_heatmap(two_ranks(steps=3))
     legend = heatmap.page.locator("#balance-legend button")

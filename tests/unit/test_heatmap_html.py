@@ -233,6 +233,17 @@ def test_a_role_that_the_balance_adds_up_is_comparable_beside_one_that_is_not(
     }
 
 
+def test_several_dumps_of_a_rank_have_numbers(tmp_path: Path) -> None:
+    made = Tables()
+    for source, rank in (("a", 0), ("b", 0), ("c", 1)):
+        made.layer([1, 2], layer=0, rank_id=rank, source_id=source)
+
+    (chunk,), _ = chunks(made, tmp_path)
+
+    assert (chunk.ranks, chunk.recordings) == ((0, 0, 1), (1, 2, 0))
+    assert [row["rank"] for row in opened(chunk)] == [0, 1, 2]
+
+
 def test_ids_that_are_global_on_some_ranks_only_are_not_comparable(tmp_path: Path) -> None:
     made = Tables()
     made.layer([1, 2], layer=0, rank_id=0, expert_offset=0)

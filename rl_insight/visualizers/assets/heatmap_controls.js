@@ -82,17 +82,24 @@
       return own.some(several) && own.every((chunk) => chunk.comparable && !chunk.placed);
     }
 
+    /** The ranks that are `wanted` (null: all) of `own` chunks; of unknown ranks each dump is one. */
+    function owners(own, wanted) {
+      return new Set(own.flatMap((chunk) => chunk.ranks.flatMap((rank, at) => {
+        if (wanted !== null && !wanted.has(rank)) return [];
+        return [rank === null ? `dump ${chunk.recordings[at]}` : rank];
+      })));
+    }
+
     /** Whether expert ids of different ranks mean the same in those chunks of each role. */
     function comparable(chunks) {
       return byRole(chunks).every((own) => (
-        own.every((chunk) => chunk.placed) || assumed(own) || distinct(own.flatMap((chunk) => chunk.ranks)).length < 2
+        own.every((chunk) => chunk.placed) || assumed(own) || owners(own, null).size < 2
       ));
     }
 
-    /** The ranks of `own` chunks that are chosen, those that the page was given as a sum included. */
+    /** How many ranks of `own` chunks are chosen, those that the page was given as a sum included. */
     function chosenRanks(own, wanted) {
-      const ranks = distinct(own.flatMap((chunk) => chunk.ranks)).filter((rank) => wanted === null || wanted.has(rank));
-      return Math.max(ranks.length, ...own.map((chunk) => chunk.summed));
+      return Math.max(owners(own, wanted).size, ...own.map((chunk) => chunk.summed));
     }
 
     /** The choice for `slice`, and a sentence where it is not what was asked for. */
@@ -153,15 +160,20 @@
       const ranks = distinct(chunks.flatMap((chunk) => chunk.ranks));
       const summed = Math.max(...chunks.map((chunk) => chunk.summed));
       const together = comparable(chunks);
-      const known = ["each", "some", ...ranks.map(String)].includes(state.ranks);
-      ranksShown = known && ranks.length > 1 ? state.ranks : "sum";
-      if (ranksShown === "sum" && !together) ranksShown = ranks.length <= MOST_STACKED ? "each" : String(ranks[0]);
-      const only = summed > 1 ? `sum of ${number(summed)}` : ranks[0] === null ? "unknown" : String(ranks[0]);
-      fill(byId("ranks"), ranks.length < 2 ? [["sum", only]] : [
-        ["sum", together ? `sum of ${number(ranks.length)}` : "sum: ids are not comparable", !together],
-        ["each", "each, one below another"],
+      // Of one rank, or of unknown ones, there may be several dumps.
+      const apart = Math.max(ranks.length, ...chunks.map((chunk) => chunk.ranks.length));
+      const named = ranks.length > 1 ? [
         ["some", "some …"],
         ...ranks.map((rank) => [String(rank), rank === null ? "unknown" : `rank ${rank}`]),
+      ] : [];
+      const known = state.ranks === "each" || named.some(([key]) => key === state.ranks);
+      ranksShown = known && apart > 1 ? state.ranks : "sum";
+      if (ranksShown === "sum" && !together) ranksShown = apart <= MOST_STACKED || !named.length ? "each" : String(ranks[0]);
+      const only = summed > 1 ? `sum of ${number(summed)}` : ranks[0] === null ? "unknown" : String(ranks[0]);
+      fill(byId("ranks"), apart < 2 ? [["sum", only]] : [
+        ["sum", together ? `sum of ${number(apart)}` : "sum: ids are not comparable", !together],
+        ["each", "each, one below another"],
+        ...named,
       ], ranksShown);
       byId("some-control").hidden = ranksShown !== "some";
       byId("some-summed").disabled = !together;

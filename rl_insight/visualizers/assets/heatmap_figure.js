@@ -19,9 +19,10 @@
     if (differs("step")) parts.push((line) => (line.step === null ? "step ?" : `step ${line.step}`));
     if (differs("role")) parts.push((line) => shortened(model.roles[line.role], 22));
     if (differs("rank")) parts.push((line) => (line.rank === null ? "rank ?" : `rank ${line.rank}`));
+    if (differs("recording")) parts.push((line) => (line.recording ? `recording ${line.recording}` : ""));
     if (differs("batch")) parts.push((line) => (line.batch < 0 ? "batch ?" : `batch ${line.batch}`));
     if (differs("phase")) parts.push((line) => (line.phase < 0 ? "phase ?" : model.phases[line.phase]));
-    return (line) => parts.map((part) => part(line)).join(" · ");
+    return (line) => parts.map((part) => part(line)).filter(Boolean).join(" · ");
   }
 
   function shortened(text, limit) {

@@ -140,6 +140,7 @@
     const summed = Math.max(...model.chunks.filter((chunk) => chunk.role === line.role).map((chunk) => chunk.summed));
     const several = line.ranks.size > 1 ? "sum over " : "";
     words.push(summed > 1 && !view.made.each.has("rank") && line.ranks.size === 1 && line.ranks.has(null) ? `sum over ${number(summed)} ranks` : `${several}${hover.rankWords(line.ranks)}`);
+    if (line.recording) words.push(`recording ${line.recording}`);
     if (view.made.phase !== "all") words.push(model.phases[view.made.phase]);
     else if (line.phase >= 0) words.push(model.phases[line.phase]);
     if (view.made.each.has("batch")) words.push(line.batch < 0 ? "micro-batch unknown" : `micro-batch ${line.batch}`);

@@ -27,7 +27,7 @@
   }
 
   function order(one, other) {
-    for (const name of ["step", "role", "rank", "batch", "phase", "layer", "op"]) {
+    for (const name of ["step", "role", "rank", "recording", "batch", "phase", "layer", "op"]) {
       const [a, b] = [place(one[name]), place(other[name])];
       if (a !== b) return a - b;
     }
@@ -54,7 +54,7 @@
   function averaged(lines, width) {
     const groups = new Map();
     for (const line of lines) {
-      const key = [line.step, line.role, line.rank, line.batch, line.phase].join();
+      const key = [line.step, line.role, line.rank, line.recording, line.batch, line.phase].join();
       if (!groups.has(key)) groups.set(key, []);
       groups.get(key).push(line);
     }
@@ -105,12 +105,13 @@
           step: choice.each.has("step") ? chunk.step : null,
           role: chunk.role,
           rank: choice.each.has("rank") ? rank : null,
+          recording: choice.each.has("rank") ? chunk.recordings[data.rank[row]] : 0,
           batch: choice.each.has("batch") ? data.micro_batch[row] : -1,
           phase: choice.phase === "all" ? data.phase[row] : -1,
           layer: data.layer[row],
           op: data.layer[row] < 0 ? data.op_index[row] : -1,
         };
-        const key = `${names.step},${names.role},${names.rank},${names.batch},${names.phase},${names.layer},${names.op}`;
+        const key = `${names.step},${names.role},${names.rank},${names.recording},${names.batch},${names.phase},${names.layer},${names.op}`;
         let line = lines.get(key);
         if (!line) {
           if (lines.size >= MOST_LINES && !choice.average) {
