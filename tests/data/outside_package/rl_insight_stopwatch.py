@@ -1,11 +1,14 @@
-"""A parser for `*.stopwatch.csv` (rank,stage,start_ns,duration_ns) and a one-line visualizer."""
+"""A parser and a rule for `*.stopwatch.csv` (rank,stage,start_ns,duration_ns), and a one-line
+visualizer."""
 
 import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rl_insight import tables
+from rl_insight.data import Finding
 from rl_insight.data.roles import canonical
+from rl_insight.data.rules import TreeRule
 from rl_insight.data.tree import Tree
 from rl_insight.errors import ReadError
 from rl_insight.files import replacing
@@ -99,6 +102,23 @@ class Slowest:
                 path.write_text(
                     f"{longest['name']} on rank {longest['rank_id']}: {seconds:.1f} s\n"
                 )
+
+
+class StopwatchRowsRule(TreeRule):
+    """Every row of a `*.stopwatch.csv` has its four fields."""
+
+    kinds = ("stopwatch",)
+
+    def look(self, tree: Tree) -> Iterator[Finding]:
+        """An error for each file, at its first row that has not."""
+        for one in tree.files:
+            if one.name.endswith(".stopwatch.csv"):
+                with open(tree.absolute(one.path), newline="", encoding="utf-8") as file:
+                    for line, row in enumerate(csv.reader(file), start=1):
+                        if len(row) != 4:
+                            text = f"row {line} has {len(row)} fields, not 4"
+                            yield self.found("error", text, one.path)
+                            break
 
 
 PARSER = Stopwatch()
