@@ -43,6 +43,8 @@ This run:
 
 _COMMANDS = """\
 Other commands:
+  check FOLDER
+      Say what is in a folder, damaged or missing, in seconds; see rl-insight check --help.
   preprocess FOLDER
       Export raw captures, so that they can be read; see rl-insight preprocess --help.
 """

@@ -19,9 +19,18 @@ def _preprocess(words: Sequence[str]) -> int:
     return command(words)
 
 
+def _check(words: Sequence[str]) -> int:
+    from rl_insight.pipeline.check_command import command
+
+    return command(words)
+
+
 # What the first word may be, besides the flags and keys of a run: sub-commands, each a function
 # of the words that follow it.
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"preprocess": _preprocess}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "check": _check,
+    "preprocess": _preprocess,
+}
 
 _INTERRUPTED = 130
 

@@ -1,0 +1,123 @@
+"""`rl-insight check`: its help, and its words taken apart."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rl_insight.config import parse_ranks
+from rl_insight.config_model import PRESETS
+from rl_insight.errors import UsageError
+from rl_insight.parsers import PARSERS
+from rl_insight.pipeline.check import Census, take_census
+from rl_insight.pipeline.check_json import as_json
+from rl_insight.pipeline.check_report import report
+from rl_insight.pipeline.discovery import AUTO, parser_names
+
+HELP = """\
+usage: rl-insight check FOLDER [--json] [--profiler-type NAME] [--preset NAME] [--rank-list RANKS]
+
+Says what lies below FOLDER before anything is drawn: which roles, steps and ranks, in which formats
+and sizes, what is missing, what is damaged, and what to do about it. It looks at the beginning and
+the end of each file only, so it takes seconds where a run takes minutes, and does not see damage
+that lies between. It writes nothing.
+
+  --json                Print one JSON object instead of the table.
+  --profiler-type NAME  Look for captures of this kind only: torch, mstx, nvtx. Default: all.
+  --preset NAME         Look for what this draws only: timeline, heatmap. Default: all.
+  --rank-list RANKS     Expect these ranks only: 0,1,4-7. Default: all.
+
+Exit codes: 0 all is there and whole, 1 there is nothing to draw, 2 the command is mistaken,
+3 something is damaged, empty or missing.
+"""
+
+_VALUES = ("--profiler-type", "--preset", "--rank-list")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOrder:
+    """What is asked for; `presets` and `profiler_type` say which parsers look."""
+
+    folder: Path
+    presets: tuple[str, ...]
+    profiler_type: str
+    ranks: frozenset[int] | None
+    as_json: bool = False
+
+
+def command(words: Sequence[str]) -> int:
+    """Run `rl-insight check WORDS`; gives the exit code.
+
+    Raises UsageError for words that mean nothing, InputError for a folder that cannot be listed.
+    """
+    if "-h" in words or "--help" in words:
+        print(HELP, end="")
+        return 0
+    order = parse(words)
+    wanted = {
+        preset: parser_names(order.profiler_type if preset == "timeline" else AUTO, preset)
+        for preset in order.presets
+    }
+    census = take_census(order.folder, wanted, order.ranks)
+    code = exit_code(census)
+    print(as_json(census, code) if order.as_json else "\n".join(report(census)))
+    return code
+
+
+def exit_code(census: Census) -> int:
+    """1 there is nothing to draw, 3 something is damaged or missing, else 0."""
+    if not census.inputs:
+        return 1
+    return 3 if census.lacking else 0
+
+
+def parse(words: Sequence[str]) -> CheckOrder:
+    """Take the words apart. Raises UsageError for words that mean nothing."""
+    folders: list[str] = []
+    values = dict.fromkeys(_VALUES, "")
+    wants_json = False
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if word == "--json":
+            wants_json = True
+        elif name in values:
+            values[name] = value if equals else next(rest, "")
+            if not values[name]:
+                raise UsageError(f"{name} needs a value")
+        elif word == "--":
+            folders += rest
+        elif word.startswith("-"):
+            raise UsageError(f"there is no flag {name} of check; see rl-insight check -h")
+        else:
+            folders.append(word)
+    if len(folders) != 1:
+        raise UsageError("check needs one folder: rl-insight check FOLDER")
+    try:
+        ranks = parse_ranks(values["--rank-list"] or "all")
+    except ValueError as error:
+        raise UsageError(f"--rank-list: {error}") from error
+    return CheckOrder(
+        # Path.expanduser raises for a user that does not exist; this leaves the text as it is.
+        folder=Path(os.path.expanduser(folders[0])),  # noqa: PTH111
+        presets=_presets(values["--preset"], values["--profiler-type"]),
+        profiler_type=_profiler_type(values["--profiler-type"]),
+        ranks=ranks,
+        as_json=wants_json,
+    )
+
+
+def _presets(preset: str, profiler_type: str) -> tuple[str, ...]:
+    if preset not in ("", *PRESETS):
+        raise UsageError(f"--preset: {preset!r} is none of {', '.join(PRESETS)}")
+    if preset in ("", "all"):
+        # Who names a profiler asks for a timeline.
+        return ("timeline",) if profiler_type and not preset else ("timeline", "heatmap")
+    return (preset,)
+
+
+def _profiler_type(name: str) -> str:
+    known = [one for one in PARSERS.names() if PARSERS.get(one).preset == "timeline"]
+    if name not in ("", AUTO, *known):
+        raise UsageError(f"--profiler-type: {name!r} is none of {', '.join([AUTO, *known])}")
+    return name or AUTO

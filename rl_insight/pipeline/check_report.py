@@ -1,0 +1,152 @@
+"""The census of an input folder in lines for a terminal."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+
+from rl_insight.data.coverage_words import sentences
+from rl_insight.data.tree import File
+from rl_insight.pipeline.check import Census
+from rl_insight.pipeline.check_grid import grid_lines
+from rl_insight.pipeline.terminal import printable
+from rl_insight.plain_text import count
+from rl_insight.shell_words import command_line
+
+MIDDLES = (
+    "Only the beginning and the end of each file were looked at: "
+    "what lies between may still be damaged."
+)
+_MOST_LINES = 12
+_MOST_TROUBLES = 30
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def report(census: Census) -> list[str]:
+    """All that there is to say, in a bounded number of lines."""
+    lines = [_headline(census), *_ages(census), MIDDLES]
+    if census.nothing is not None:
+        lines += ["", f"Nothing to draw: {printable(census.nothing, 1_000)}"]
+    for title, body in (
+        ("Inputs", _inputs(census)),
+        *_grids(census),
+        ("Missing", _capped(_missing(census), _MOST_LINES)),
+        ("Damaged, empty, or not to be read as it is", _capped(_troubles(census), _MOST_TROUBLES)),
+        ("Passed over", _capped(_skipped(census), _MOST_LINES)),
+        ("To do", list(actions(census))),
+    ):
+        if body:
+            lines += ["", f"{title}:", *(f"  {line}" for line in body)]
+    if census.inputs and not census.lacking:
+        lines += ["", "Nothing is missing, and no file is damaged at its ends."]
+    return lines
+
+
+def actions(census: Census) -> Iterator[str]:
+    """What to do about it, the first thing first; a command stands last in its line."""
+    raw = [one for one in census.inputs if one.state == "raw"]
+    if raw:
+        words = ["rl-insight", "preprocess", str(census.root)]
+        yield f"export {count(len(raw), 'raw capture')}: {command_line(words)}"
+    codes = Counter(ailment.code for one in census.inputs for _, ailment in one.ailments)
+    if codes["statistics_only"]:
+        dumps = count(codes["statistics_only"], "dump")
+        yield f"dump again with msprobe's task «tensor»: {dumps} without tensors"
+    if any(row.status == "empty" for row in census.skipped):
+        yield "see whether the profiler was on for the roles whose folders are empty"
+    if any(row.status == "failed" for row in census.skipped):
+        yield "make readable what could not be listed"
+    copied = sum(one.state in ("damaged", "empty", "unreadable") for one in census.inputs)
+    if copied:
+        yield f"copy {count(copied, 'damaged input')} again, if the job's own disk has more of them"
+    ready = Counter(one.parser for one in census.inputs if one.state in ("whole", "damaged"))
+    presets = {one.parser: one.preset for one in census.inputs}
+    for parser, number in ready.most_common():
+        chosen = f"{presets[parser]}.parser.type={parser}"
+        words = ["rl-insight", "--input-path", str(census.root), chosen]
+        yield f"draw {count(number, f'{parser} input')}: {command_line(words)}"
+
+
+def _headline(census: Census) -> str:
+    where = printable(str(census.root), 1_000)
+    return f"{where}: {count(census.files, 'file')}, {_size(census.size_bytes)}"
+
+
+def _ages(census: Census) -> Iterator[str]:
+    for what, file in (("oldest", census.oldest), ("newest", census.newest)):
+        if file is not None and census.files > 1:
+            yield f"  {what}: {_date(file)}  {printable(file.path, 160)}"
+
+
+def _inputs(census: Census) -> list[str]:
+    lines = []
+    for parser in sorted({one.parser for one in census.inputs}):
+        own = [one for one in census.inputs if one.parser == parser]
+        formats = Counter(name for one in own for name in one.formats)
+        listed = ", ".join(f"{name} {number:,}" for name, number in formats.most_common(6))
+        states = Counter(one.state for one in own)
+        told = ", ".join(f"{number:,} {state}" for state, number in states.most_common())
+        size = _size(sum(one.size_bytes for one in own))
+        lines.append(
+            f"{parser}: {count(len(own), 'input')}, {size}: {told}; {listed or 'no files'}"
+        )
+    if census.unclaimed:
+        lines.append(f"{count(census.unclaimed, 'file')} of no profiler that is known")
+    return lines
+
+
+def _grids(census: Census) -> Iterator[tuple[str, list[str]]]:
+    for preset, found in census.coverage.items():
+        recorded = [one.recorded for one in census.inputs if one.preset == preset]
+        processes = f"{found.ranks_present:,} of {count(found.ranks_expected, 'rank')}"
+        yield f"Ranks there of those expected ({preset}, {processes})", grid_lines(recorded, found)
+
+
+def _missing(census: Census) -> list[str]:
+    return [printable(line) for found in census.coverage.values() for line in sentences(found)]
+
+
+def _troubles(census: Census) -> list[str]:
+    """One line for each thing that is wrong, those of the same kind in one."""
+    kinds: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for one in census.inputs:
+        for path, ailment in one.ailments:
+            kinds[one.parser, ailment.code].append((path, ailment.text))
+    return [_kind(found) for found in kinds.values()]
+
+
+def _skipped(census: Census) -> list[str]:
+    kinds: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for row in census.skipped:
+        kinds[row.status, row.reason].append((row.path, row.reason))
+    return [_kind(found) for found in kinds.values()]
+
+
+def _kind(found: list[tuple[str, str]]) -> str:
+    path, text = found[0]
+    example = printable(path, 160)
+    if len(found) > 1:
+        example = f"{len(found):,} times, such as {example}"
+    return f"{example}: {printable(text)}"
+
+
+def _capped(lines: list[str], most: int) -> list[str]:
+    more = len(lines) - most
+    return (
+        lines if more <= 0 else [*lines[:most], f"and {count(more, 'more line')}; --json has all"]
+    )
+
+
+def _size(number: int) -> str:
+    size = float(number)
+    for unit in _UNITS:
+        if size < 1000 or unit == _UNITS[-1]:
+            return f"{number} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return ""
+
+
+def _date(file: File) -> str:
+    try:
+        return f"{datetime.fromtimestamp(file.mtime_ns / 1e9):%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):
+        return "no date"

@@ -1,0 +1,259 @@
+"""`rl-insight check`: the census of a folder by the ends of its files."""
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from rl_insight.help import help_text
+from rl_insight.main import main
+from rl_insight.pipeline.check_command import HELP
+
+TIME = "20260814122731089"
+
+
+def trace(rank=None, world=None, behind=False):
+    events = [{"ph": "X", "name": "k", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 5.0, "dur": 2.0}]
+    info = {} if rank is None else {"distributedInfo": {"rank": rank, "world_size": world}}
+    parts = [{"traceEvents": events}, info] if behind else [info, {"traceEvents": events}]
+    content = {"schemaVersion": 1, **parts[0], **parts[1]}
+    return gzip.compress(json.dumps(content).encode())
+
+
+def place(root, path, content=b""):
+    path = root / path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def name_of(stage, step, rank, world=4):
+    return f"actor_{stage}_step{step}_rank{rank}-of-{world}_pid1{rank}_{TIME}.json.gz"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Two stages of three steps on four ranks."""
+    root = tmp_path / "profile"
+    for stage in ("actor-update", "ref-compute-log-prob"):
+        for step in (1, 2, 3):
+            for rank in range(4):
+                place(root, name_of(stage, step, rank), trace(rank, 4))
+    return root
+
+
+def told(capsys, *words):
+    code = main(["check", *map(str, words)])
+    return code, capsys.readouterr().out
+
+
+def as_json(capsys, *words):
+    code, out = told(capsys, *words, "--json")
+    content = json.loads(out)
+    assert content["exit_code"] == code
+    return content
+
+
+def test_a_whole_run_is_said_to_be_whole(run, capsys):
+    code, out = told(capsys, run)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].startswith(f"{run}: 24 files, ")
+    grid = [re.split("  +", line.strip()) for line in lines if "_" in line and "/4" in line]
+    assert grid == [["actor_update", "0-3", "4/4"], ["ref_compute_log_prob", "0-3", "4/4"]]
+    assert "  role                  ranks  steps 1-3" in lines
+    assert lines[-1] == "Nothing is missing, and no file is damaged at its ends."
+    assert any("what lies between may still be damaged" in line for line in lines)
+
+
+def test_gaps_and_damage_are_told(run, capsys):
+    (run / name_of("actor-update", 2, 1)).unlink()
+    cut = run / name_of("actor-update", 3, 2)
+    cut.write_bytes(cut.read_bytes()[:-20])
+    (run / name_of("actor-update", 3, 3)).write_bytes(b"")
+    code, out = told(capsys, run)
+    assert code == 3
+    lines = [line.strip() for line in out.splitlines()]
+    assert "actor_update step 2: 3 of 4 ranks, rank 1 missing" in lines
+    assert "actor_update step 3: 3 of 4 ranks, rank 3 gave nothing" in lines
+    row = next(line for line in lines if line.startswith("actor_update  "))
+    assert row.split() == ["actor_update", "0-3", "4/4", "3/4"]
+    assert any(cut.name in line and "the gzip has no end" in line for line in lines)
+    found = as_json(capsys, run)
+    states = {one["path"]: one["state"] for one in found["inputs"] if one["state"] != "whole"}
+    assert states == {cut.name: "damaged", name_of("actor-update", 3, 3): "empty"}
+    assert found["coverage"]["timeline"]["missing"] == [
+        {
+            "role": "actor_update",
+            "replica": None,
+            "step": step,
+            "capture": None,
+            "expected": 4,
+            "missing": missing,
+            "lost": lost,
+        }
+        for step, missing, lost in ((2, [1], []), (3, [], [3]))
+    ]
+
+
+def test_ranks_stand_in_the_file_before_or_behind_its_events(tmp_path, capsys):
+    place(tmp_path, "actor_update/a.pt.trace.json.gz", trace(5, 8))
+    place(tmp_path, "actor_update/b.pt.trace.json.gz", trace(6, 8, behind=True))
+    found = as_json(capsys, tmp_path)
+    assert [(one["rank_id"], one["world_size"]) for one in found["inputs"]] == [(5, 8), (6, 8)]
+
+
+def test_only_chosen_ranks_are_expected(run, capsys):
+    (run / name_of("actor-update", 2, 1)).unlink()
+    assert told(capsys, run, "--rank-list", "0,2-3")[0] == 0
+    assert told(capsys, run, "--rank-list=1")[0] == 3
+
+
+def test_what_has_to_be_exported_first(tmp_path, capsys):
+    place(tmp_path, "actor_update/a_1_20260814_ascend_pt/FRAMEWORK/torch.op_range", b"x")
+    place(tmp_path, "actor_update/b_1_20260814_ascend_pt/profiler_info_1.json", b'{"rank_id": 1}')
+    place(tmp_path, "worker_process_7.1.nsys-rep", b"x")
+    code, out = told(capsys, tmp_path)
+    assert code == 3
+    assert f"export 2 raw captures: rl-insight preprocess {tmp_path}" in out
+    found = as_json(capsys, tmp_path)
+    assert [(one["parser"], one["state"]) for one in found["inputs"]] == [
+        ("mstx", "raw"),
+        ("mstx", "hopeless"),
+        ("nvtx", "raw"),
+    ]
+    assert found["inputs"][1]["rank_id"] == 1
+
+
+def test_dumps_of_statistics_empty_roles_and_leftovers(tmp_path, capsys):
+    dump = "step_1/actor_update/step0/rank0"
+    place(tmp_path, f"{dump}/dump.json", b"{}")
+    place(tmp_path, f"{dump}/stack.json", b"{}")
+    (tmp_path / "critic_update").mkdir()
+    place(tmp_path, "ref_compute_log_prob/prof_rank-0.json.gz", trace(0, 1))
+    place(tmp_path, "ref_compute_log_prob/prof_rank-1.json.gz.tmp", b"{")
+    place(tmp_path, "notes.txt", b"hello")
+    code, out = told(capsys, tmp_path)
+    assert code == 3
+    assert "dump again with msprobe's task «tensor»: 1 dump" in out
+    assert "critic_update: the folder is empty: nothing was recorded" in out
+    assert "prof_rank-1.json.gz.tmp: left by a killed writer" in out
+    found = as_json(capsys, tmp_path)
+    assert found["unclaimed"] == 1
+    dumps = [one for one in found["inputs"] if one["parser"] == "gmm"]
+    assert [(one["state"], one["problems"][0]["code"]) for one in dumps] == [
+        ("hopeless", "statistics_only")
+    ]
+
+
+def test_nothing_to_draw(tmp_path, capsys):
+    code, out = told(capsys, tmp_path)
+    assert code == 1
+    assert "is empty: there is nothing to read" in out
+    place(tmp_path, "notes.txt", b"hello")
+    assert as_json(capsys, tmp_path)["inputs"] == []
+
+
+def test_a_preset_or_a_profiler_restricts_what_is_looked_for(run, capsys):
+    assert told(capsys, run, "--preset", "heatmap")[0] == 1
+    assert told(capsys, run, "--profiler-type", "mstx")[0] == 1
+    assert told(capsys, run, "--profiler-type=torch")[0] == 0
+
+
+def test_names_that_a_terminal_would_obey_do_not_reach_it(tmp_path, capsys):
+    root = tmp_path / "a\x1b[2Jb\nc"
+    place(root, "evil\x1b]0;x\x07\n\u202erole/prof_rank-0.json.gz", trace(0, 3))
+    place(root, "evil\x1b]0;x\x07\n\u202erole/prof_rank-1.json.gz", b"")
+    place(root, os.fsdecode(b"caf\xe9/prof_rank-0.json.gz"), trace(0, 1))
+    _, out = told(capsys, root)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", out)
+    # A line break in a name makes no line of its own.
+    assert not any(line.startswith(("c:", "role")) for line in out.splitlines())
+    found = as_json(capsys, root)
+    assert sorted(os.fsencode(one["path"])[:3] for one in found["inputs"]) == [
+        b"caf",
+        b"evi",
+        b"evi",
+    ]
+
+
+def test_pipes_loops_and_what_may_not_be_read(run, capsys):
+    os.mkfifo(run / "prof_rank-9.json")
+    (run / "loop").symlink_to(run)
+    (run / "outside").symlink_to("/")
+    os.mkfifo(run / "pipe")
+    (run / "broken.json").symlink_to(run / "nowhere")
+    code, out = told(capsys, run)
+    assert code == 3  # a link that leads nowhere cannot be read
+    assert "broken.json: cannot be read" in out
+    assert as_json(capsys, run)["files"] == 24
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_folders_that_may_not_be_listed_are_named(run, capsys):
+    secret = run / "actor_update"
+    secret.mkdir(mode=0o000)
+    code, out = told(capsys, run)
+    secret.chmod(0o755)
+    assert code == 3
+    assert "actor_update: cannot be read: Permission denied" in out
+
+
+def listing(root):
+    return {
+        path: (path.lstat().st_mtime_ns, path.lstat().st_size)
+        for path in sorted(Path(root).rglob("*"))
+    }
+
+
+def test_nothing_is_written(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = listing(tmp_path)
+    told(capsys, run)
+    told(capsys, run, "--json")
+    assert listing(tmp_path) == before
+
+
+def test_only_the_ends_of_a_file_are_read(tmp_path, capsys):
+    path = place(tmp_path, "actor_update/prof_rank-0.json", b'{"traceEvents": [')
+    with path.open("r+b") as file:
+        file.seek(1 << 40)  # a terabyte of nothing, which takes no room
+        file.write(b'{"ph": "X", "ts": 1, "dur": 1}]}')
+    assert told(capsys, tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "check needs one folder"),
+        (["a", "b"], "check needs one folder"),
+        (["--jsn", "a"], "there is no flag --jsn of check"),
+        (["a", "--preset", "film"], "--preset: 'film' is none of all, heatmap, timeline"),
+        (["a", "--profiler-type", "gmm"], "--profiler-type: 'gmm' is none of auto, mstx, nvtx"),
+        (["a", "--rank-list", "x"], "--rank-list: 'x' is neither a number nor a range"),
+        (["a", "--preset"], "--preset needs a value"),
+        (["/nonexistent/folder"], "there is no folder '/nonexistent/folder'"),
+    ],
+)
+def test_mistaken_words(words, said, capsys):
+    assert main(["check", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_help_names_it_and_has_its_own(capsys):
+    assert "  check FOLDER\n" in help_text()
+    assert main(["check", "--help"]) == 0
+    assert capsys.readouterr().out == HELP
+
+
+def test_a_thousand_ranks_fit_on_a_screen(tmp_path, capsys):
+    for rank in range(1024):
+        if rank not in (7, 8, 600):
+            place(tmp_path, name_of("actor-update", 1, rank, 1024), b"[]")
+    code, out = told(capsys, tmp_path)
+    assert code == 3
+    assert "actor_update step 1: 1,021 of 1,024 ranks, ranks 7-8, 600 missing" in out
+    assert len(out.splitlines()) < 30
