@@ -6,7 +6,6 @@ analysis/ (the results). Since VeRL 0.7 the result is a database only; both form
 
 import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 from typing import ClassVar
 
 from rl_insight.data.ascend_captures import METADATA, AscendCapture, captures, is_database
@@ -135,15 +134,18 @@ class AscendResultRule(CaptureRule):
                 names = [name for name in _TIMED_TABLES if sqlite.columns(connection, name)]
                 if not any(_has_rows(connection, name) for name in names):
                     yield self.found("error", "the database holds no timed events", path)
+                damage = sqlite.page_damage(connection)
         except ReadError as error:
             yield self.unreadable(tree, path, error)
             return
         for problem in problems:
             yield self.found("warning", problem.example or in_words(problem), path)
-        there, written = tree.absolute(path).stat().st_size, _size_by_header(tree, path)
-        if there < written and not _journal(tree.absolute(path)):
-            text = f"the database breaks off: it has {there:,} of {written:,} bytes"
+        missing = _missing_bytes(tree, path)
+        if missing:
+            text = f"the database breaks off: {missing:,} bytes are missing at its end"
             yield self.found("error", text, path)
+        elif damage is not None:
+            yield self.found("error", f"the database is damaged: {damage}", path)
 
     def _trace(self, tree: Tree, path: str) -> Iterator[Finding]:
         try:
@@ -207,8 +209,8 @@ def _has_rows(connection: sqlite3.Connection, table: str) -> bool:
     return connection.execute(query).fetchone() is not None
 
 
-def _size_by_header(tree: Tree, path: str) -> int:
-    """How many bytes a database should have; 0 where its header does not tell.
+def _missing_bytes(tree: Tree, path: str) -> int:
+    """How many bytes a database lacks at its end; 0 where it is whole or does not tell.
 
     sqlite.org/fileformat.html, 1.3: page size at 16, pages at 28, which hold if 24 and 92 agree.
     """
@@ -216,13 +218,15 @@ def _size_by_header(tree: Tree, path: str) -> int:
     if len(head) < 100 or head[24:28] != head[92:96]:
         return 0
     size = int.from_bytes(head[16:18], "big")
-    return (1 << 16 if size == 1 else size) * int.from_bytes(head[28:32], "big")
-
-
-def _journal(path: Path) -> bool:
-    """Whether pages of a database stand in a file beside it."""
-    journal = path.with_name(f"{path.name}-wal")
-    return journal.is_file() and journal.stat().st_size > 0
+    pages = int.from_bytes(head[28:32], "big")
+    try:
+        there = tree.absolute(path).stat().st_size
+        journal = tree.absolute(f"{path}-wal")
+        if journal.is_file() and journal.stat().st_size:
+            return 0  # the pages may stand in there
+    except OSError:
+        return 0
+    return max(0, (1 << 16 if size == 1 else size) * pages - there)
 
 
 def _has_error(findings: list[Finding]) -> bool:

@@ -47,7 +47,8 @@ _NAMED: Final = re.compile(r"(?:.+_)?worker_process_[0-9]+(?:\.[0-9]+)?\..+")
 @dataclass(slots=True)
 class ExportCheck:
     """What was counted: ranges, those that were never ended, those without any name, those whose
-    name is the number of a string, strings; and whether clock and rank are told.
+    name is the number of a string, strings; and whether clock and rank are told. `damage` is
+    that of a database as a whole.
     """
 
     ranges: int = 0
@@ -59,6 +60,7 @@ class ExportCheck:
     has_clock: bool = False
     has_rank: bool = False
     problems: Problems = field(default_factory=Problems)
+    damage: str | None = None
 
 
 class _Row(msgspec.Struct, gc=False):
@@ -149,6 +151,7 @@ def check_database(path: Path) -> ExportCheck:
             query += " OR value LIKE 'SLURM_PROCID%'"
             rows = sqlite.chunks(connection, query, (_ENVIRONMENT,))
             found.has_rank = any(_is_rank(*row) for chunk in rows for row in chunk)
+        found.damage = sqlite.page_damage(connection)
     return found
 
 

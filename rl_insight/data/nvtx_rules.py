@@ -70,6 +70,8 @@ class NvtxJsonFieldValidRule(TreeRule):
         for problem in export.problems:
             if problem.code != "empty_file":
                 yield self.found(loss_severity(problem), in_words(problem), file.path)
+        if export.damage is not None:
+            yield self.found("error", f"the database is damaged: {export.damage}", file.path)
         yield from self._ranges(file, export)
         if not export.has_clock:
             text = "it has neither ANALYSIS_DETAILS.startTime nor utcEpochNs: its clock is unknown"

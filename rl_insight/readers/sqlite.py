@@ -19,6 +19,18 @@ DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
 _CHUNK_ROWS = 16_384
 
+# What a check of the pages says of rows (pragma.c, PragTyp_INTEGRITY_CHECK).
+_CONSTRAINTS = (
+    "NULL value in",
+    "CHECK constraint failed",
+    "TEXT value in",
+    "NUMERIC value in",
+    "non-unique entry",
+    "non-INT value in",
+    "non-BLOB value in",
+    "non-TEXT value in",
+)
+
 
 @contextlib.contextmanager
 def database(path: Path, problems: Problems | None = None) -> Iterator[sqlite3.Connection]:
@@ -77,6 +89,20 @@ def chunks(
         if not rows:
             return
         yield rows
+
+
+def page_damage(connection: sqlite3.Connection) -> str | None:
+    """What is damaged in the pages of a database, in SQLite's words; None where it is whole.
+
+    Reads the whole database. Rows that break a constraint of their table are no damage.
+    """
+    try:
+        for (text,) in connection.execute("PRAGMA quick_check(20)"):
+            if text != "ok" and not any(words in text for words in _CONSTRAINTS):
+                return " ".join(text.split())
+    except DAMAGE as error:
+        return str(error)
+    return None
 
 
 def decoded(raw: bytes) -> str:

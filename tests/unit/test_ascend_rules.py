@@ -1,6 +1,7 @@
 """An Ascend capture is good in every form that a real one has, and bad for a reason."""
 
 import json
+import sqlite3
 import tracemalloc
 from pathlib import Path
 
@@ -174,6 +175,30 @@ def test_a_damaged_database_is_an_error_alone_and_a_doubt_beside_a_good_trace(
     assert "0 bytes" in findings[beside][1]
     assert findings[alone][0] == "error"
     assert "breaks off" in findings[alone][1]
+
+
+def test_a_damaged_page_in_the_middle_is_an_error(tmp_path: Path) -> None:
+    rows = [(number, f"name {number}") for number in range(2_000)]
+    path = database_in(tmp_path / "x_ascend_pt", 0, STRING_IDS=("id, value", rows))
+    raw = bytearray(path.read_bytes())
+    at = raw.index(b"name 1000")
+    raw[at - at % 4096 : at - at % 4096 + 4096] = bytes(4096)
+    path.write_bytes(raw)
+    ((_, _, text),) = [one for one in found(KIND, tmp_path) if one[0] == "error"]
+    assert text.startswith("the database is damaged: ")
+
+
+def test_rows_that_break_a_constraint_are_no_damage(tmp_path: Path) -> None:
+    path = database_in(tmp_path / "x_ascend_pt", 0)
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("INSERT INTO t VALUES (NULL)")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = 'CREATE TABLE t (a NOT NULL)' WHERE name = 't'"
+        )
+    connection.close()
+    assert "error" not in {severity for severity, _, _ in found(KIND, tmp_path)}
 
 
 def test_a_good_database_spares_reading_the_trace_beside_it(tmp_path: Path) -> None:

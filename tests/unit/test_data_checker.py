@@ -287,6 +287,12 @@ def test_the_example_in_the_docs_runs(
     assert isinstance(names["TracesPerRoleRule"](), TreeRule)
 
 
+def test_the_docs_name_every_kind() -> None:
+    text = (CHECKOUT / "docs" / "extending.md").read_text("utf-8")
+    assert [kind for kind in DataEnum if f"`{kind}`" not in text] == []
+    assert [kind.name for kind in DataEnum if f"`{kind.name}`" not in text] == []
+
+
 def test_another_package_adds_rules_and_a_kind_of_its_own(tmp_path: Path) -> None:
     package = CHECKOUT / "tests" / "data" / "outside_package"
     told = tmp_path / "site" / "rl_insight_stopwatch-1.0.dist-info"
