@@ -2,9 +2,10 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+MINUTES ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint fuzz clean
 
 demo: $(VENV)/.installed
 	$(BIN)/snakemake --cores all --logger rl-insight
@@ -21,6 +22,12 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check workflow
 	$(BIN)/snakemake --lint
+
+# Atheris leads the inputs where it can be installed; without it Hypothesis makes them.
+fuzz: $(VENV)/.installed-test
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]' || echo "Atheris has no build for this Python: going on without it"
+	$(BIN)/python -m fuzz --minutes $(MINUTES)
+	$(BIN)/python -m fuzz.damaged_runs
 
 clean:
 	rm -rf output dist build .snakemake

@@ -6,17 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_insight import tables
-from rl_insight.data.identity import compile_rules
 from rl_insight.data.tree import scan
 from rl_insight.parsers import Parsed, Source
 from rl_insight.parsers.mstx import PARSER
-from rl_insight.pipeline import layout, manifest
-from rl_insight.pipeline.discovery import Filters, discover
-from rl_insight.pipeline.merge import merge
-from rl_insight.pipeline.parse import parse_unit
-from rl_insight.pipeline.settle import MergeOptions
-from rl_insight.schema import TIMELINE_TABLES
+from tests import merged_runs
 
 Event = dict[str, Any]
 
@@ -225,19 +218,4 @@ def problem(parsed: Parsed, code: str) -> str:
 
 def drawn(root: Path, output: Path) -> dict[str, list[Event]]:
     """The merged tables of a run over `root`, without Snakemake."""
-    tree = scan(root)
-    found = discover(tree, ["mstx"], compile_rules(None), Filters())
-    output.mkdir(parents=True)
-    units = manifest.update(output, tree, found, {"mstx": 1}).units
-    folders = []
-    for unit in units:
-        folder = output / layout.unit_folder(unit.parser, unit.name)
-        file = output / layout.unit_file(unit.parser, unit.name)
-        parse_unit(file, root, folder, {"timeline.parser.range_depth": 2})
-        folders.append(folder)
-    options = MergeOptions(compile_rules(None), Filters(), root.name)
-    merge(folders, output / layout.SKIPPED, output / layout.TABLES, options)
-    return {
-        name: tables.read(layout.table(output / layout.TABLES, name)).to_pylist()
-        for name in ("sources", *TIMELINE_TABLES)
-    }
+    return merged_runs.drawn(root, output, "mstx")
