@@ -115,19 +115,23 @@ class _Gzip:
         return piece
 
     def _read_up_to_damage(self, limit: int) -> bytes:
-        """As `_Unpacker.read`; raises only when all before the damage is given out.
+        """As `_Unpacker.read`; raises, or ends, only when all before the damage is given out.
 
         The call that meets damage throws away all that it had unpacked, up to 256 kB: in a small
         file everything, and the end even where only the checksum is wrong. So unpack anew up to
         the last good call and go on byte by byte. The slower zlib of the standard library goes up
-        to the damage then, and loses one byte; isal looks far ahead.
+        to the damage then, and loses one byte; isal looks far ahead, and where the data breaks off
+        it may keep a byte, the last brace of an event.
         """
         assert self._unpacker is not None
         if not self._careful:
             try:
-                return self._unpacker.read(limit)
+                piece = self._unpacker.read(limit)
+                if piece or self._unpacker.ending != "truncated":
+                    return piece
             except _DAMAGE:
-                self._careful = True
+                pass
+            self._careful = True
             self._file.seek(0)
             self._unpacker = _Unpacker(self._file, zlib.decompressobj)
             left = self._delivered

@@ -194,7 +194,9 @@ class EventSalvager(Generic[Event]):
         self._budget -= end - start
         if end - start > _REPAIR_LIMIT or self._budget < 0:
             return None
-        if event_text.next_clean_event(buffer, start + 1, end) is not None:
+        if event_text.next_clean_event(
+            buffer, start + 1, end
+        ) is not None or event_text.ends_with_event(buffer, start + 1, end):
             return None  # what is damaged and holds a sound event swallowed it
         text = bytes(memoryview(buffer)[start:end])
         return decoder.patiently(text, window.offset(start), self._problems)

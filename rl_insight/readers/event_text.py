@@ -69,6 +69,8 @@ MOST_EVENTS = 1 << 17
 _CUT_WINDOWS = (4 << 10, 64 << 10, 1 << 20)
 # How many boundaries are tried there.
 _MOST_CUTS = 4_000
+# How many objects may begin in an event before its phase: arguments that stand first.
+_MOST_OPENINGS = 16
 
 
 def last_event_end(text: Buffer, start: int, end: int) -> int | None:
@@ -168,6 +170,18 @@ def next_clean_event(text: Buffer, start: int, end: int) -> int | None:
         if is_event(text, opening.start(), after):
             return opening.start()
     return None
+
+
+def ends_with_event(text: Buffer, start: int, end: int) -> bool:
+    """Whether the last event that begins in `text[start:end]` is sound and ends where that does.
+
+    Behind it a boundary may follow, so `next_clean_event` does not see it.
+    """
+    phases = deque(_PHASE.finditer(text, start, end), maxlen=1)
+    if not phases:
+        return False
+    openings = deque(_OBJECT_START.finditer(text, start, phases[0].end()), maxlen=_MOST_OPENINGS)
+    return any(is_event(text, opening.start(), end) for opening in openings)
 
 
 def starts_top_level_key(text: Buffer, start: int, end: int) -> bool:
