@@ -12,6 +12,9 @@ DEFAULT = "viridis"
 # Of the lightness that a map covers, between its ends: of a diverging or cyclic one it is less.
 _LEAST_SHARE = 0.5
 _FEW, _TIMES_MEAN, _SHARE_BEYOND = 0.001, 10, 0.02
+# In layers' means: the scale never ends below the first, nor at all before the largest number where
+# that is no more than the second.
+_NEVER_BELOW, _MOST_WHOLE = 4, 12
 
 _BLOCKS = (
     *tones.PALETTE,
@@ -79,23 +82,37 @@ def lightness(colours: np.ndarray) -> np.ndarray:
 
 
 def scale(cells: np.ndarray) -> Scale:
-    """One scale for all `cells` (tokens, NaN where there is no expert).
+    """One scale for all `cells` (numbers [lines, experts], NaN where there is no expert).
 
-    Where few cells are so full that all others would look empty, the scale ends below them:
-    leaving out one in a thousand if the fullest has more than twice as much as the rest, and at ten
-    times the mean unless more than 2 % of the cells are beyond.
+    It ends at the fullest cell up to twelve times the mean of the layers, so that an overloaded
+    expert is darker than those that are merely busy. Where few cells are so full that all others
+    would look empty, it ends below them: leaving out one in a thousand if the fullest has more than
+    twice as much as the rest, and at ten times the mean unless more than 2 % of the cells are
+    beyond; but never below four times the mean of the layers.
     """
-    values = cells[np.isfinite(cells)]
+    known = np.isfinite(cells)
+    values = cells[known]
     most = float(values.max()) if len(values) else 0.0
     if most <= 0:
         return Scale(1.0, 0, 0.0)
+    layer = layer_mean(cells, known)
+    even = float(layer[layer > 0].mean())
+    if most <= _MOST_WHOLE * even:
+        return Scale(most, 0, most)
     few = int(len(values) * _FEW)
     usual = float(np.partition(values, -few - 1)[-few - 1])
     top = usual if 0 < usual < most / 2 else most
     many = _TIMES_MEAN * float(values.mean(dtype=np.float64))
     if many < top and np.count_nonzero(values > many) <= _SHARE_BEYOND * len(values):
         top = many
+    top = min(max(top, _NEVER_BELOW * even), most)
     return Scale(top, int(np.count_nonzero(values > top)), most)
+
+
+def layer_mean(cells: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The mean of each line of `cells` over its `known` ones; 0 for a line without any."""
+    total = np.where(known, cells, 0).sum(axis=1, dtype=np.float64)
+    return np.asarray(total / np.maximum(known.sum(axis=1), 1))
 
 
 def block_colour(block: int) -> str:

@@ -11,6 +11,7 @@ from rl_insight.visualizers.heatmap_layout import BAR, STRIP, Sheet
 from rl_insight.visualizers.heatmap_legend import Legend
 
 _WHITE, _HATCH = (255, 255, 255), ((244, 244, 246), (196, 199, 205))
+_BEYOND, _LEAST_MARKED = (255, 64, 32), 5
 _STRIP, _STRIP_GROUND = (92, 102, 117), (240, 241, 244)
 
 
@@ -68,6 +69,11 @@ class Paint:
                 columns = x[np.repeat(missing, size.column)]
                 for y in range(top, top + size.row):
                     pixels[y, columns] = self._hatched(y, columns)
+            if mark := self.mark:
+                high, wide = (size.row - edge - mark) // 2, (size.column - edge - mark) // 2
+                for column in np.flatnonzero(self.cells[line] > self.ends.top).tolist():
+                    left = sheet.left + column * size.column + wide
+                    pixels[top + high : top + high + mark, left : left + mark] = _BEYOND
             if edge and line + 1 < len(self.drawn):
                 pixels[top + size.row - edge : top + size.row, x[0] : x[-1] + 1] = _WHITE
         if edge:
@@ -75,6 +81,11 @@ class Paint:
             for column in range(1, size.columns):
                 right = sheet.left + column * size.column
                 pixels[sheet.top : bottom, right - edge : right] = _WHITE
+
+    @property
+    def mark(self) -> int:
+        """Pixels of the dot in a cell beyond the scale's end; 0 where cells are too small."""
+        return mark(self.sheet) if self.ends.above else 0
 
     def _hatched(self, y: int, x: np.ndarray) -> np.ndarray:
         """Diagonal stripes, the same over neighbouring cells."""
@@ -108,6 +119,12 @@ class Paint:
             for y in range(1, self.sheet.px(9)):
                 inset = round(half * y / self.sheet.px(9))
                 pixels[top - y, left + inset : right - inset] = self.colours.colours[-1]
+
+
+def mark(sheet: Sheet) -> int:
+    """Pixels of a dot that leaves some of the colour around it; 0 where cells are too small."""
+    side = min(sheet.size.row, sheet.size.column) - sheet.cell_edge
+    return min(side // 3, sheet.px(5)) if side >= _LEAST_MARKED else 0
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from rl_insight.visualizers.heatmap_colours import ColourMap, Scale, colour_map,
 from rl_insight.visualizers.heatmap_layout import BAR, EDGE, GAP, LEAST_WIDTH, RIGHT, Sheet
 from rl_insight.visualizers.heatmap_legend import legend
 from rl_insight.visualizers.heatmap_model import Heatmap
-from rl_insight.visualizers.heatmap_paint import Paint, Strip
+from rl_insight.visualizers.heatmap_paint import Paint, Strip, mark
 from rl_insight.visualizers.ink import ALARM, INK, SOFT, Paper, style, wrapped
 from rl_insight.visualizers.labels import plain
 
@@ -54,11 +54,12 @@ def _heatmap(heatmap: Heatmap, dpi: float, cmap: str) -> bytes:
         return heatmap_layout.plan(drawn, size, used, label_width, tick_width, head, foot)
 
     # Which labels there is room for depends on the plot alone.
-    labels, complete = heatmap_layout.labels(drawn, planned(0, 0, 0))
+    plot = planned(0, 0, 0)
+    labels, complete = heatmap_layout.labels(drawn, plot)
     names = heatmap_axes.names([label.block for label in labels], used)
     left = EDGE + names.width + BAR + tick_width + 3 * GAP
     page = max(left + size.columns * size.column / used + RIGHT, LEAST_WIDTH)
-    notes = _drawing_notes(dpi, used, drawn, rows.experts, size.columns, ends, colours)
+    notes = _drawing_notes(dpi, used, drawn, rows.experts, plot, ends, colours)
     head = _head(heading, notes, page - 2 * EDGE, used)
     shown = legend(
         drawn.blocks,
@@ -91,7 +92,7 @@ def _drawing_notes(
     used: float,
     drawn: Lines,
     experts: int,
-    columns: int,
+    plot: Sheet,
     ends: Scale,
     colours: ColourMap,
 ) -> list[str]:
@@ -99,12 +100,13 @@ def _drawing_notes(
     notes = []
     if drawn.note:
         notes.append(drawn.note)
-    if columns < experts:
+    if (columns := plot.size.columns) < experts:
         notes.append(f"{experts:,} experts are averaged over {columns:,} pixels")
     if ends.above:
         share = f"{ends.above:,} cell{'s' if ends.above > 1 else ''}"
         have = "have" if ends.above > 1 else "has"
-        notes.append(f"the colours end at {ends.top:,.0f} tokens; {share} {have} more")
+        dot = " (red dot)" if mark(plot) else ""
+        notes.append(f"the colours end at {ends.top:,.0f} tokens; {share} {have} more{dot}")
     if not ends.most:
         notes.append("no expert got a token")
     if used < dpi / 100 * 0.999:

@@ -201,10 +201,36 @@ def test_layers_are_averaged_by_their_own_shares(open_heatmap: Open) -> None:
     heatmap.press("Share of layer's mean")
     assert "×2.00 of the layer's mean" in heatmap.text("#scale")
     heatmap.choose("Layers", "each layer")
-    assert "×4.00" in heatmap.text("#scale")
+    assert "×3.00" in heatmap.text("#scale")
     light = [heatmap.lightness("layer0", expert) for expert in range(4)]
     assert light == sorted(light, reverse=True)
     assert heatmap.lightness("layer0", 2) > heatmap.lightness("layer1", 0) > light[3]
+
+
+def test_an_overloaded_expert_is_darker_than_those_that_are_merely_busy(open_heatmap: Open) -> None:
+    made = Tables()
+    for layer in range(20):
+        made.layer([90, 110] * 32, layer=layer)
+    # Of 1,344 cells one: 1,000 of 63 x 95 + 1,000 tokens, 9.15 times the mean of its layer.
+    made.layer([1_000] + [95] * 63, layer=20)
+    heatmap = open_heatmap(made)
+
+    assert "1,000 tokens per expert" in heatmap.text("#scale")
+    assert heatmap.lightness("layer20", 0) < heatmap.lightness("layer0", 0) - 100
+    heatmap.press("Share of layer's mean")
+    assert "×12 of the layer's mean" in heatmap.text("#scale")
+    assert heatmap.lightness("layer20", 0) < heatmap.lightness("layer0", 0) - 100
+
+
+def test_the_end_of_the_scale_says_how_many_cells_have_more(open_heatmap: Open) -> None:
+    made = Tables()
+    for layer in range(20):
+        made.layer([100] * 64, layer=layer)
+    made.layer([90_000] + [50] * 63, layer=20)
+    heatmap = open_heatmap(made)
+
+    end = round(4 * (20 * 100 + (90_000 + 63 * 50) / 64) / 21)
+    assert f"{end} and more (1 cell, up to 90,000) tokens per expert" in heatmap.text("#scale")
 
 
 def test_experts_of_an_expert_parallel_group_stand_at_their_global_ids(open_heatmap: Open) -> None:

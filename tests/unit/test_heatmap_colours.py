@@ -70,14 +70,36 @@ def test_the_scale_begins_at_zero_and_ends_at_the_fullest_cell() -> None:
     assert found.index(np.array([0.0, 6.0, 12.0])).tolist() == [0, 128, 255]
 
 
-def test_few_very_full_cells_end_the_scale_below_them() -> None:
+def test_few_very_full_cells_end_the_scale_below_them_but_not_below_four_times_the_mean() -> None:
     cells = np.full((40, 64), 100.0)
     cells[0, 0] = 50_000
 
     found = scale(cells)
 
-    assert (found.top, found.above) == (100, 1)
+    mean = (39 * 100 + (63 * 100 + 50_000) / 64) / 40
+    assert found.top == pytest.approx(4 * mean)
+    assert found.above == 1
     assert found.index(cells)[0, 0] == 255
+    assert found.index(cells)[1, 0] < 64
+
+
+def test_an_expert_at_ten_times_the_mean_is_darker_than_those_at_one_and_a_half() -> None:
+    # 3 steps, 8 ranks, 12 layers: of 36,864 cells 8 are hot, far fewer than one in a thousand.
+    cells = np.where(np.arange(128) % 2, 60.0, 140.0) * np.ones((288, 1))
+    cells[:8, 77] = 1_010
+
+    found = scale(cells)
+
+    assert (found.top, found.above) == (1_010, 0)
+    assert found.index(np.array([140.0, 505.0, 1_010.0])).tolist() == [35, 128, 255]
+
+
+def test_an_empty_layer_does_not_lower_the_mean_of_the_layers() -> None:
+    cells = np.zeros((100, 32))
+    cells[0] = 10
+    cells[0, 3] = 100  # 7.8 times the mean of its layer
+
+    assert scale(cells).top == 100
 
 
 def test_one_drowning_expert_in_each_layer_does_not_whiten_the_others() -> None:

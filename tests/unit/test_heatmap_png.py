@@ -233,7 +233,7 @@ def test_rows_that_outnumber_the_pixels_are_averaged_and_the_picture_says_so(dra
     assert picture.cell(5, 1) == VIRIDIS_MANY
 
 
-def test_an_outlier_ends_the_scale_below_it_and_the_picture_says_so(draw: Draw) -> None:
+def test_an_outlier_ends_the_scale_below_it_is_marked_and_the_picture_says_so(draw: Draw) -> None:
     made = Tables()
     for layer in range(20):
         made.layer([100] * 64, layer=layer)
@@ -241,10 +241,31 @@ def test_an_outlier_ends_the_scale_below_it_and_the_picture_says_so(draw: Draw) 
 
     picture = draw(made)
 
-    assert "The colours end at 100 tokens; 1 cell has more." in picture.words
-    assert picture.cell(0, 0) == VIRIDIS_MANY
+    # Four times the mean of the layers: 20 of 100 and one of (90,000 + 63 x 50) / 64 = 1,455.5.
+    end = round(4 * (20 * 100 + 1_455.5) / 21)
+    assert f"The colours end at {end} tokens; 1 cell has more (red dot)." in picture.words
     assert picture.cell(20, 0) == VIRIDIS_MANY
-    assert picture.cell(20, 1) not in (VIRIDIS_MANY, VIRIDIS_FEW)
+    assert picture.cell(0, 0) not in (VIRIDIS_MANY, VIRIDIS_FEW)
+    red, green, blue = (picture.pixels[:, :, channel].astype(int) for channel in range(3))
+    dots = np.argwhere((red > 200) & (green < 100) & (blue < 100))
+    left, top = picture.sheet.left, picture.sheet.top + int(picture.sheet.tops[20])
+    size = picture.sheet.size
+    assert len(dots) >= 1
+    assert ((dots >= [top, left]) & (dots < [top + size.row, left + size.column])).all()
+
+
+def test_cells_beyond_the_scale_that_are_too_small_for_a_dot_are_counted_all_the_same(
+    draw: Draw,
+) -> None:
+    made = Tables()
+    for layer in range(20):
+        made.layer([100] * 2_000, layer=layer)
+    made.layer([9_000_000] + [50] * 1_999, layer=20)
+
+    picture = draw(made)
+
+    assert "1 cell has more." in picture.words
+    assert "red dot" not in picture.words
 
 
 def test_loads_that_are_all_zero_have_one_colour_and_the_picture_says_so(draw: Draw) -> None:

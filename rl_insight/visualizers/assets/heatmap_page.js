@@ -124,7 +124,8 @@
       even.title = "×1: even";
       byId("scale-bar").append(even);
     }
-    const beyond = found.most > view.top * 1.0001 ? ` and more (up to ${amount(found.most)})` : "";
+    const above = GmmHeatmap.beyond(view.sliced.lines, state.measure, view.top);
+    const beyond = above ? ` and more (${number(above)} ${above > 1 ? "cells" : "cell"}, up to ${amount(found.most)})` : "";
     byId("scale-high").textContent = `${amount(view.top)}${beyond} ${share ? "of the layer's mean; the line is ×1, even" : state.average ? "tokens per expert, mean of the layers" : "tokens per expert"}`;
     byId("scale-missing").hidden = !view.missing;
     map.classList.toggle("missing", view.missing);
