@@ -23,6 +23,7 @@ time, and what does not fit is unknown (None).
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from rl_insight.data import roles
 from rl_insight.data.name_facts import INT32, NOTHING, NameFacts, digits, number, unix_time
@@ -69,6 +70,8 @@ _MONTH_TIME = re.compile(
 )
 
 
+# Discovery, several parsers and the census ask about the same name.
+@lru_cache(maxsize=32_768)
 def read(name: str) -> NameFacts:
     """What one file or folder name says by the first grammar that it fits."""
     match = _RELOCATED.match(name)

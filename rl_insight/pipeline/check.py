@@ -1,8 +1,6 @@
 """The census of an input folder: what is there, what is damaged, and what is missing."""
 
-import os
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,13 +10,11 @@ from rl_insight.data.names import root_label
 from rl_insight.data.tree import File, Tree, scan
 from rl_insight.errors import InputError
 from rl_insight.parsers import PARSERS
+from rl_insight.parsers.garbage import without_collection
 from rl_insight.pipeline.check_inputs import Checked, State, Surroundings, check_input
 from rl_insight.pipeline.discovery import Discovery, Filters, Skipped, Wanted, discover_all
 from rl_insight.pipeline.preprocess_ascend import ASCEND
 from rl_insight.pipeline.preprocess_nsys import NSYS
-
-# Most of the time of a slow file system is waiting.
-_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +92,10 @@ def _look_at_all(found: Discovery, tree: Tree) -> list[Checked]:
         root_name=root_label(tree.root),
     )
     jobs = [(PARSERS.get(name), one) for name, some in found.found.items() for one in some]
-    with ThreadPoolExecutor(min(_THREADS, 2 * (os.cpu_count() or 1))) as pool:
-        inputs = pool.map(lambda job: check_input(job[1], job[0], around), jobs)
-        return sorted(inputs, key=lambda one: one.path)
+    # Threads made it slower: reading the ends of small files is mostly Python.
+    with without_collection():
+        inputs = [check_input(one, parser, around) for parser, one in jobs]
+    return sorted(inputs, key=lambda one: one.path)
 
 
 def _raw(tree: Tree, parsers: Collection[str]) -> dict[str, State]:

@@ -3,6 +3,7 @@
 Only the ends of files are read, and the small JSON files beside a capture.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -94,7 +95,8 @@ class Surroundings:
 def check_input(found: Found, parser: Parser, around: Surroundings) -> Checked:
     """Look at one input; never raises for what is in it."""
     files = [around.files[path] for path in found.files]
-    looked = [(file, look(around.tree.absolute(file.path))) for file in files]
+    root = os.fspath(around.tree.root)
+    looked = [(file, look(f"{root}/{file.path}")) for file in files]
     ailments = [(file.path, one) for file, health in looked for one in health.ailments]
     ailments += [(file.path, _LEFTOVER) for file in files if file.name.endswith(LEFTOVERS)]
     state = _state(looked, ailments)
