@@ -12,6 +12,7 @@ precision_debugger_profile.py; the inner step counts nothing there) or `<dump>/s
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from rl_insight.data import roles
@@ -87,9 +88,14 @@ def folder_facts(path: str, root_name: str = "") -> NameFacts:
     means a step, a date, a host or just profiles. What stands between the root or step and a
     replica's folder is kept before the role, since two such folders may have the same number.
     """
-    folders = _folders(path)
+    return _folder_facts(tuple(_folders(path)), root_name)
+
+
+# A folder may hold thousands of captures.
+@lru_cache(maxsize=4096)
+def _folder_facts(own: tuple[str, ...], root_name: str) -> NameFacts:
     above = [part for part in root_name.split("/") if part] if _tells(root_name) else []
-    folders = [*above, *folders]
+    folders = [*above, *own]
     dump = dump_facts("/".join(folders))
     steps = [match for part in folders if (match := _STEP.fullmatch(part))]
     ranks = [match[1] for part in folders if (match := _RANK.fullmatch(part))]

@@ -5,7 +5,7 @@ import os
 import stat
 from collections import deque
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from rl_insight.errors import InputError
 
@@ -36,7 +36,7 @@ class File:
     @property
     def parts(self) -> tuple[str, ...]:
         """The folders and the name."""
-        return PurePosixPath(self.path).parts
+        return tuple(self.path.split("/"))
 
 
 @dataclass(slots=True)

@@ -127,9 +127,9 @@ def _file(tree: Tree, file: File) -> tuple[Form, str] | None:
         (_DATABASES, Form.DATABASE),
         (_LINES_ALSO_PACKED, Form.LINES),
     ):
-        suffix = max((one for one in suffixes if name.endswith(one)), key=len, default=None)
-        if suffix is None:
+        if not name.endswith(suffixes):
             continue
+        suffix = max((one for one in suffixes if name.endswith(one)), key=len)
         named = facts(file.path).grammar == "nsys"
         if form in (Form.RAW, Form.UNFINISHED) or (form is Form.OTHER and named):
             known: Form | None = form
@@ -144,7 +144,7 @@ def _file(tree: Tree, file: File) -> tuple[Form, str] | None:
 
 def _of_others(file: File) -> bool:
     """Whether a name is that of another profiler's file, so that it need not be opened."""
-    if any(part.endswith("ascend_pt") for part in file.parts[:-1]) or _ASCEND.match(file.name):
+    if "ascend_pt/" in file.path or _ASCEND.match(file.name):
         return True
     return facts(file.path).grammar in TORCH_GRAMMARS
 
