@@ -45,9 +45,13 @@ class Census:
 
 
 def take_census(
-    folder: Path, wanted: Mapping[str, Sequence[str]], ranks: frozenset[int] | None = None
+    folder: Path,
+    wanted: Mapping[str, Sequence[str]],
+    rules: UserRules,
+    ranks: frozenset[int] | None = None,
 ) -> Census:
-    """Look at `folder` (or one file); `wanted` has the parsers of each preset.
+    """Look at `folder` (or one file); `wanted` has the parsers of each preset, `rules` are
+    those of `input.identity`.
 
     Reads the listing and the ends of files, and writes nothing. `ranks` are the only
     ones that count, None for all. Raises InputError when the folder is missing or cannot be listed.
@@ -56,12 +60,12 @@ def take_census(
     chosen = {preset: Wanted(names, Filters()) for preset, names in wanted.items()}
     nothing = None
     try:
-        found = discover_all(tree, chosen, UserRules())
+        found = discover_all(tree, chosen, rules)
     except InputError as error:
         found, nothing = Discovery(), str(error).removeprefix("input.path: ")
     inputs = [
         one
-        for one in _look_at_all(found, tree)
+        for one in _look_at_all(found, tree, rules)
         if ranks is None or one.who.rank_id is None or one.who.rank_id in ranks
     ]
     by_time = sorted(tree.files, key=lambda file: file.mtime_ns)
@@ -83,12 +87,12 @@ def take_census(
     )
 
 
-def _look_at_all(found: Discovery, tree: Tree) -> list[Checked]:
+def _look_at_all(found: Discovery, tree: Tree, rules: UserRules) -> list[Checked]:
     around = Surroundings(
         tree=tree,
         files={file.path: file for file in tree.files},
         raw=_raw(tree, found.found),
-        rules=UserRules(),
+        rules=rules,
         root_name=root_label(tree.root),
     )
     jobs = [(PARSERS.get(name), one) for name, some in found.found.items() for one in some]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rl_insight.config import parse_ranks
 from rl_insight.config_model import PRESETS
+from rl_insight.data.identity import UserRules, compile_rules
 from rl_insight.errors import UsageError
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline.check import Census, take_census
@@ -16,6 +17,7 @@ from rl_insight.pipeline.discovery import AUTO, parser_names
 
 HELP = """\
 usage: rl-insight check FOLDER [--json] [--profiler-type NAME] [--preset NAME] [--rank-list RANKS]
+                               [--identity REGEX]
 
 Says what lies below FOLDER before anything is drawn: which roles, steps and ranks, in which formats
 and sizes, what is missing, what is damaged, and what to do about it. It looks at the beginning and
@@ -25,13 +27,15 @@ that lies between. It writes nothing.
   --json                Print one JSON object instead of the table.
   --profiler-type NAME  Look for captures of this kind only: torch, mstx, nvtx. Default: all.
   --preset NAME         Look for what this draws only: timeline, heatmap. Default: all.
-  --rank-list RANKS     Expect these ranks only: 0,1,4-7. Default: all.
+  --rank-list RANKS     Look at these ranks only: 0,1,4-7. Default: all.
+  --identity REGEX      As input.identity: what in a path is role, rank, step, replica, host.
+                        May be given several times.
 
 Exit codes: 0 all is there and whole, 1 there is nothing to draw, 2 the command is mistaken,
 3 something is damaged, empty or missing.
 """
 
-_VALUES = ("--profiler-type", "--preset", "--rank-list")
+_VALUES = ("--profiler-type", "--preset", "--rank-list", "--identity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class CheckOrder:
     presets: tuple[str, ...]
     profiler_type: str
     ranks: frozenset[int] | None
+    rules: UserRules
     as_json: bool = False
 
 
@@ -58,7 +63,7 @@ def command(words: Sequence[str]) -> int:
         preset: parser_names(order.profiler_type if preset == "timeline" else AUTO, preset)
         for preset in order.presets
     }
-    census = take_census(order.folder, wanted, order.ranks)
+    census = take_census(order.folder, wanted, order.rules, order.ranks)
     code = exit_code(census)
     print(as_json(census, code) if order.as_json else "\n".join(report(census)))
     return code
@@ -75,6 +80,7 @@ def parse(words: Sequence[str]) -> CheckOrder:
     """Take the words apart. Raises UsageError for words that mean nothing."""
     folders: list[str] = []
     values = dict.fromkeys(_VALUES, "")
+    expressions: list[str] = []
     wants_json = False
     rest = iter(words)
     for word in rest:
@@ -82,9 +88,11 @@ def parse(words: Sequence[str]) -> CheckOrder:
         if word == "--json":
             wants_json = True
         elif name in values:
-            values[name] = value if equals else next(rest, "")
-            if not values[name]:
+            given = value if equals else next(rest, "")
+            if not given:
                 raise UsageError(f"{name} needs a value")
+            values[name] = given
+            expressions += [given] if name == "--identity" else []
         elif word == "--":
             folders += rest
         elif word.startswith("-"):
@@ -103,6 +111,7 @@ def parse(words: Sequence[str]) -> CheckOrder:
         presets=_presets(values["--preset"], values["--profiler-type"]),
         profiler_type=_profiler_type(values["--profiler-type"]),
         ranks=ranks,
+        rules=compile_rules(expressions),
         as_json=wants_json,
     )
 

@@ -112,6 +112,15 @@ def test_only_chosen_ranks_are_expected(run, capsys):
     assert told(capsys, run, "--rank-list=1")[0] == 3
 
 
+def test_expressions_of_the_user_tell_whose_captures_are(tmp_path, capsys):
+    for rank in (0, 1, 3):
+        place(tmp_path, f"update/s3/card{rank}.json.gz", trace())
+    words = ["--identity", r"card(?P<rank>\d+)", r"--identity=/s(?P<step>\d+)/", "--identity"]
+    found = as_json(capsys, tmp_path, *words, "^(?P<role>[a-z]+)/")
+    whose = [(one["role"], one["step"], one["rank_id"]) for one in found["inputs"]]
+    assert whose == [("update", 3, 0), ("update", 3, 1), ("update", 3, 3)]
+
+
 def test_what_has_to_be_exported_first(tmp_path, capsys):
     place(tmp_path, "actor_update/a_1_20260814_ascend_pt/FRAMEWORK/torch.op_range", b"x")
     place(tmp_path, "actor_update/b_1_20260814_ascend_pt/profiler_info_1.json", b'{"rank_id": 1}')
@@ -235,6 +244,7 @@ def test_only_the_ends_of_a_file_are_read(tmp_path, capsys):
         (["a", "--profiler-type", "gmm"], "--profiler-type: 'gmm' is none of auto, mstx, nvtx"),
         (["a", "--rank-list", "x"], "--rank-list: 'x' is neither a number nor a range"),
         (["a", "--preset"], "--preset needs a value"),
+        (["a", "--identity", "(?P<rank>"], "input.identity: "),
         (["/nonexistent/folder"], "there is no folder '/nonexistent/folder'"),
     ],
 )
@@ -247,6 +257,24 @@ def test_the_help_names_it_and_has_its_own(capsys):
     assert "  check FOLDER\n" in help_text()
     assert main(["check", "--help"]) == 0
     assert capsys.readouterr().out == HELP
+
+
+def test_every_key_of_the_json_is_documented(run, capsys):
+    (run / name_of("actor-update", 2, 1)).unlink()
+    (run / name_of("actor-update", 2, 2)).write_bytes(b"")
+    place(run, "prof_rank-1.json.gz.tmp")
+
+    def keys(value):
+        if isinstance(value, list):
+            return {key for one in value for key in keys(one)}
+        if isinstance(value, dict):
+            return set(value).union(*map(keys, value.values()))
+        return set()
+
+    text = (Path(__file__).parents[2] / "docs" / "check.md").read_text("utf-8")
+    found = keys(as_json(capsys, run))
+    assert {"lost", "code", "reason"} <= found
+    assert {key for key in found if f"`{key}`" not in text} == set()
 
 
 def test_a_thousand_ranks_fit_on_a_screen(tmp_path, capsys):
