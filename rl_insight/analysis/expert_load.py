@@ -77,7 +77,7 @@ def structured(load: pa.Table, options: StructureOptions) -> tuple[pa.Table, pa.
         ep_size=integers(load["ep_size"]),
         offset=integers(load["expert_offset"]),
     )
-    ids = expert_ids(rows, tokens.length, given, options.ep_size, notes)
+    ids = expert_ids(rows, tokens, structure, given, options.ep_size, notes)
     evenness = balance(rows, tokens, structure, ids, notes)
     columns = {
         **{name: load[name] for name in EXPERT_LOAD.names},

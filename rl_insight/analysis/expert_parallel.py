@@ -3,16 +3,22 @@
 With expert parallelism a rank holds `len(load)` experts of a layer, and its first one has the
 global id ep_rank × len(load). Without any sign of it all ranks are taken to hold all experts, so
 that one index means one expert: so it is in verl's FSDP patch.
+
+A sign of it are the totals. A rank that holds all experts hands each token of a micro-batch to as
+many of them in every layer, so its layers have equal totals; to the experts of one rank of several
+come more tokens in one layer than in another.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from rl_insight.analysis.load_rows import UNKNOWN, Array, LoadRows, parts
+from rl_insight.analysis.expert_structure import Structure
+from rl_insight.analysis.load_rows import UNKNOWN, Array, LoadRows, Vectors, numbered, parts
 from rl_insight.notes import EXPERT_IDS_LOCAL
 from rl_insight.plain_text import count
 from rl_insight.problems import Problems
+from rl_insight.schema import PHASES
 
 # MindSpeed (Megatron) counts the experts of the rank alone.
 _LOCAL_API = "MindSpeed"
@@ -33,13 +39,19 @@ class ExpertIds:
 
 
 def expert_ids(
-    rows: LoadRows, length: Array, given: ExpertIds, ep_size: int | None, notes: Problems
+    rows: LoadRows,
+    counts: Vectors,
+    structure: Structure,
+    given: ExpertIds,
+    ep_size: int | None,
+    notes: Problems,
 ) -> ExpertIds:
     """Complete what the dumps say (`given`) from `heatmap.parser.ep_size`.
 
-    `length` is the number of experts of each row. The dump wins over the option. Rows that came
-    with a layer are complete.
+    `counts` are the vectors of `rows` as tokens per expert. The dump wins over the option. Rows
+    that came with a layer are complete.
     """
+    length, total = counts.length, counts.sums()
     rank, size = given.ep_rank.copy(), given.ep_size.copy()
     offset, not_comparable = given.offset.copy(), set()
     recorded = rows.layer == UNKNOWN
@@ -57,7 +69,8 @@ def expert_ids(
         elif len(open_rows):
             example = f"{rows.whose(filled[0])}: lists of {_numbers(lengths)} experts"
             notes.add("expert_count_differs", "warning", example=example)
-        if not _comparable(rows, filled, offset, lengths, notes):
+        uneven = _uneven(rows, filled[recorded[filled]], total, structure)
+        if not _comparable(rows, filled, offset, lengths, uneven, notes):
             not_comparable.add(int(rows.role.code[filled[0]]))
     return ExpertIds(rank, size, offset, frozenset(not_comparable))
 
@@ -98,7 +111,12 @@ def _one_length_per_rank(rows: LoadRows, members: Array, length: Array, notes: P
 
 
 def _comparable(
-    rows: LoadRows, members: Array, offset: Array, lengths: Array, notes: Problems
+    rows: LoadRows,
+    members: Array,
+    offset: Array,
+    lengths: Array,
+    uneven: str | None,
+    notes: Problems,
 ) -> bool:
     known = offset[members] >= 0
     if known.all():
@@ -114,14 +132,41 @@ def _comparable(
         why = f"the lists have {_numbers(lengths)} experts"
     elif np.isin(api, local).any():
         why = "MindSpeed records the experts of each rank"
+    elif uneven:
+        why = f"{uneven}, as with expert parallelism"
     else:
         return True
     example = (
         f"{rows.whose(members[0])}: {why}, so one index is not one expert on all ranks "
-        "(heatmap.parser.ep_size)"
+        "(heatmap.parser.ep_size tells which it is)"
     )
     notes.add(EXPERT_IDS_LOCAL, "warning", example=example)
     return False
+
+
+def _uneven(rows: LoadRows, members: Array, total: Array, structure: Structure) -> str | None:
+    """An example of layers with different totals, where most micro-batches have them.
+
+    Only some have where a list was damaged.
+    """
+    layered = (structure.layer[members] >= 0) & (structure.micro_batch[members] >= 0)
+    forward = members[layered & (structure.phase[members] == PHASES.index("forward"))]
+    batches = parts(numbered(rows.sequence[forward], structure.micro_batch[forward]))
+    several = differing = 0
+    example = None
+    for batch in batches:
+        calls = forward[batch]
+        if len(np.unique(structure.layer[calls])) < 2:
+            continue
+        several += 1
+        low, high = calls[total[calls].argmin()], calls[total[calls].argmax()]
+        if total[low] != total[high]:
+            differing += 1
+            example = example or (
+                f"in one micro-batch layer {structure.layer[low]} has {total[low]:,} tokens and "
+                f"layer {structure.layer[high]} has {total[high]:,}"
+            )
+    return example if 2 * differing > several else None
 
 
 def _numbers(values: Array) -> str:

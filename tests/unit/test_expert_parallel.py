@@ -1,6 +1,7 @@
 """Which experts a rank holds: global ids where something tells them, a note where nothing does."""
 
 import pyarrow as pa
+import pytest
 
 from rl_insight.analysis.expert_load import StructureOptions, structured
 from rl_insight.problems import Problem, Problems
@@ -82,6 +83,53 @@ def test_without_any_sign_all_ranks_hold_all_experts() -> None:
     assert not about_experts(notes)
     (row,) = overall(balance)
     assert (row["experts"], row["total"], row["max"], row["argmax"]) == (4, 62, 20, 1)
+
+
+# Four experts on two ranks, 12 tokens in each layer and micro-batch: 7 and 5, 4 and 8, 9 and 3.
+HALVES = (
+    [[(3, 4), (1, 3), (5, 4)], [(6, 0), (2, 2), (7, 0)]],
+    [[(1, 4), (6, 2), (2, 1)], [(3, 3), (4, 4), (5, 0)]],
+)
+
+
+@pytest.mark.parametrize(("calls", "batches"), [("training", 2), ("inference", 1)])
+def test_layers_of_different_totals_are_those_of_a_part_of_the_experts(
+    calls: str, batches: int
+) -> None:
+    made = [getattr(expert_ops, calls)(half[:batches]) for half in HALVES]
+    load = table(*(cached(ops, rank=rank) for rank, ops in enumerate(made)))
+    found, balance, notes = run(load)
+    assert ids(found) == {(0, None, None, None), (1, None, None, None)}
+    assert not overall(balance)
+    said = note(notes, "expert_ids_local").example
+    assert said is not None
+    assert "in one micro-batch layer 1 has 4 tokens and layer 2 has 9" in said
+    assert "heatmap.parser.ep_size" in said
+
+    _, balance, notes = run(load, ep_size=2)
+    assert not about_experts(notes)
+    assert [(row["experts"], row["total"]) for row in overall(balance)] == [(4, 12 * batches)] * 3
+
+
+def test_who_says_that_every_rank_holds_all_experts_is_believed() -> None:
+    load = table(
+        *(cached(expert_ops.training(half), rank=rank) for rank, half in enumerate(HALVES))
+    )
+    _, balance, notes = run(load, ep_size=1)
+    assert not about_experts(notes)
+    assert [row["experts"] for row in overall(balance)] == [2, 2, 2]
+
+
+def test_one_damaged_list_is_no_sign_of_expert_parallelism() -> None:
+    even = [[(5, 7), (6, 6), (2, 10)], [(1, 11), (9, 3), (4, 8)], [(12, 0), (7, 5), (3, 9)]]
+    damaged = [[*layers] for layers in even]
+    damaged[1][2] = (4, 9)
+    load = table(
+        cached(expert_ops.training(even), rank=0), cached(expert_ops.training(damaged), rank=1)
+    )
+    _, balance, notes = run(load)
+    assert not about_experts(notes)
+    assert [row["ranks"] for row in overall(balance)] == [2, 2, 2]
 
 
 def test_lists_of_different_lengths_are_not_about_the_same_experts() -> None:
