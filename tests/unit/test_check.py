@@ -201,14 +201,16 @@ def test_pipes_loops_and_what_may_not_be_read(run, capsys):
     assert as_json(capsys, run)["files"] == 24
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_folders_that_may_not_be_listed_are_named(run, capsys):
-    secret = run / "actor_update"
-    secret.mkdir(mode=0o000)
-    code, out = told(capsys, run)
-    secret.chmod(0o755)
+def test_what_may_not_be_read_is_named(ordinary_folder, capsys):
+    for rank in (0, 1):
+        place(ordinary_folder, f"actor_update/prof_rank-{rank}.json.gz", trace(rank, 2))
+    (ordinary_folder / "actor_update" / "prof_rank-1.json.gz").chmod(0)
+    (ordinary_folder / "critic_update").mkdir(mode=0o000)
+    code, out = told(capsys, ordinary_folder)
     assert code == 3
-    assert "actor_update: cannot be read: Permission denied" in out
+    assert "critic_update: cannot be read: Permission denied" in out
+    assert "prof_rank-1.json.gz: cannot be read: Permission denied" in out
+    assert "actor_update: 1 of 2 ranks, rank 1 gave nothing" in out
 
 
 def listing(root):
