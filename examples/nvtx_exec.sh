@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Timeline of a VeRL run that was profiled with Nsight Systems (global_profiler.tool=nsys).
 #
-#   examples/nvtx_exec.sh PROFILES [OUTPUT]
+#   examples/nvtx_exec.sh PROFILES [OUTPUT [ARGUMENT...]]
 #
 # PROFILES is where the reports lie: global_profiler.save_path, or on the nodes Ray's
-# /tmp/ray/session_latest/logs/nsight; OUTPUT is where the page goes (default: output).
+# /tmp/ray/session_latest/logs/nsight; OUTPUT is where the page goes (default:
+# output); each ARGUMENT, such as timeline.parser.step=1-3, is passed on.
 # Exports are read as JSON lines, SQLite, parquetdir and arrowdir. Where nsys is at hand, reports
 # that have none are exported first, which is the same as, for each of them,
 #
 #   nsys export --type sqlite --force-overwrite=true -o NAME.sqlite NAME.nsys-rep
 set -euo pipefail
 
-profiles=${1:?"usage: $0 PROFILES [OUTPUT]"}
+profiles=${1:?"usage: $0 PROFILES [OUTPUT [ARGUMENT...]]"}
 output=${2:-output}
 
 if command -v nsys >/dev/null && [[ -n $(find "$profiles" -name '*.nsys-rep' -print -quit) ]]; then
@@ -23,4 +24,5 @@ python -m rl_insight.main \
     --input-path "$profiles" \
     --profiler-type nvtx \
     --vis-type html,png \
-    --output-path "$output"
+    --output-path "$output" \
+    "${@:3}"

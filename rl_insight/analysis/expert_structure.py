@@ -205,7 +205,9 @@ def _note(
     finding, found, order = sequence.finding, sequence.calls, sequence.finding.order
     whose = rows.whose(sequence.members[0])
     missing = found.span - len(found.at) - (order.first if order else 0)
-    notes.add("calls_missing", "info", missing, example=f"{whose}: {missing} of {found.span} calls")
+    if missing:
+        lost = f"{missing:,} of {count(found.span, 'grouped matmul')} not recorded or not read"
+        notes.add("calls_missing", "info", example=f"{whose}: {lost}")
     if order is None:
         if finding.fits:
             why = f"not in the order of {per_layer} grouped matmuls a layer; {_REMEDY}="

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import PurePosixPath
 
+from rl_insight.config import KEYS, parse_names
 from rl_insight.data import identity, roles
 from rl_insight.data.identity import UserRules
 from rl_insight.data.tree import NOT_REGULAR, Tree
@@ -204,7 +205,7 @@ def _nothing_found(tree: Tree, names: Sequence[str], passed_over: Sequence[Skipp
     others = _other_kinds(tree, names)
     if others:
         held = ", ".join(f"{_count(count, f'{other.name} input')}" for other, count in others)
-        return f"{where} holds no {_either(names)} profile, but {held}: {_choose(others[0][0])}"
+        return f"{where} holds no {_either(names)} profile, but {held}: {_choose(others[0][0], names)}"
     endings = Counter(PurePosixPath(file.path).suffix or "no suffix" for file in tree.files)
     common = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(3))
     among = f" among its {_count(len(tree.files), 'file')} ({common})" if tree.files else ""
@@ -226,7 +227,14 @@ def _other_kinds(tree: Tree, names: Collection[str]) -> list[tuple[Parser, int]]
     return sorted((pair for pair in counts if pair[1]), key=lambda pair: -pair[1])
 
 
-def _choose(parser: Parser) -> str:
+def _choose(parser: Parser, names: Collection[str]) -> str:
+    """What reads the inputs of `parser`, where `names` were looked for."""
+    default = parse_names(str(KEYS[f"{parser.preset}.parser.type"].default))
+    # Only the default parsers of a preset are those that its name alone chooses.
+    if parser.preset != "timeline" and parser.name not in default:
+        of_preset = any(PARSERS.get(name).preset == parser.preset for name in names)
+        flag = "" if of_preset else f"preset={parser.preset} "
+        return f"choose {flag}{parser.preset}.parser.type={parser.name}"
     if parser.preset != "timeline":
         return f"choose preset={parser.preset} (--preset {parser.preset})"
     return f"choose timeline.parser.type={parser.name} (--profiler-type {parser.name})"

@@ -218,6 +218,30 @@ def test_a_folder_for_the_heatmap_names_the_preset(
         look(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("names", "remedy"),
+    [
+        (("gmm",), "choose heatmap.parser.type=sglang"),
+        (("notes",), "choose preset=heatmap heatmap.parser.type=sglang"),
+    ],
+)
+def test_a_folder_of_sglang_names_the_parser_since_the_preset_alone_reads_another(
+    tmp_path: Path, notes: NoteParser, names: tuple[str, ...], remedy: str
+) -> None:
+    write(tmp_path, "expert_distribution_recorder_1.5.pt")
+    with pytest.raises(InputError) as refused:
+        look(tmp_path, *names)
+    assert str(refused.value).endswith(f", but 1 sglang input: {remedy}")
+
+
+def test_a_folder_of_group_lists_names_the_preset_which_reads_them(
+    tmp_path: Path, notes: NoteParser
+) -> None:
+    write(tmp_path, "rank0/dump_tensor_data/NPU.npu_grouped_matmul.0.forward.kwargs.group_list.pt")
+    with pytest.raises(InputError, match=r"but 1 gmm input: choose preset=heatmap \(--preset"):
+        look(tmp_path)
+
+
 def test_a_broken_parser_of_somebody_else_does_not_hide_what_is_wrong(
     tmp_path: Path, notes: NoteParser
 ) -> None:

@@ -1,8 +1,12 @@
 """The project's own files agree with each other."""
 
 import ast
+import os
+import subprocess
 import tomllib
 from pathlib import Path
+
+import pytest
 
 from rl_insight.schema import SCHEMAS
 
@@ -97,3 +101,22 @@ def test_imports_go_downwards_only() -> None:
                 assert same or (level[parts[1]] <= level[own] and not sideways), (
                     f"{module.name} imports {name}"
                 )
+
+
+@pytest.mark.parametrize("script", sorted((CHECKOUT / "examples").glob("*_exec.sh")), ids=lambda path: path.name)
+def test_an_example_script_passes_further_arguments_on(script: Path, tmp_path: Path) -> None:
+    told = tmp_path / "python"
+    told.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    told.chmod(0o755)
+
+    ran = subprocess.run(
+        [script, tmp_path, "out", "a.key=1-3", "two words"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        check=True,
+    )
+
+    words = ran.stdout.splitlines()
+    assert words[:2] == ["-m", "rl_insight.main"]
+    assert words[-2:] == ["a.key=1-3", "two words"]
