@@ -1,6 +1,7 @@
 """The command line: the only place that prints errors and picks exit codes."""
 
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Collection, Sequence
@@ -33,6 +34,9 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 }
 
 _INTERRUPTED = 130
+
+# A page that holds plotly.js takes somewhat less.
+_PAGE_BYTES = 8_000_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -108,6 +112,11 @@ def _draw(config: Config, arguments: Arguments) -> int:
         raise UsageError(f"Snakemake does not understand {' '.join(arguments.snakemake_args)!r}")
     if outcome.exit_code:
         _say_error(f"the run failed; Snakemake's own log is below {outcome.output}/.snakemake/log")
+        if _is_full(outcome.output):
+            _say_error(
+                "the disk is full: make room, or choose another output.path, and run it again; "
+                "what was read so far is kept"
+            )
         return 1
     try:
         chosen = [get(config, f"{preset}.parser.role") for preset in outcome.presets]
@@ -125,6 +134,14 @@ def _draw(config: Config, arguments: Arguments) -> int:
         return 0
     print("\n".join(lines(summary, outcome)))
     return exit_code(summary, config.run.strict)
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether the disk of `folder` has no room for one page."""
+    try:
+        return shutil.disk_usage(folder).free < _PAGE_BYTES
+    except OSError:
+        return False
 
 
 def _parsers(presets: Collection[str]) -> list[str]:

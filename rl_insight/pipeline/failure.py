@@ -13,9 +13,14 @@ _TAIL_LINES = 5
 _SENTENCE = 2_000
 
 _DIED = re.compile(r"died with <Signals\.(SIG\w+)|exit status (1[2-9]\d)\b")
-# How Python ends a traceback of one of our own errors, and the text of a disk that is full.
+# How Python ends a traceback of one of our own errors, and the text of a disk that is full or a
+# limit that is reached.
 _OWN = re.compile(r"rl_insight\.errors\.(\w+): ")
-_FULL = re.compile(r"(?:\w+: )?(?:\[Errno \d+\] )?(.*No space left on device.*)", re.IGNORECASE)
+_FULL = re.compile(
+    r"(?:\w+: )?(?:\[Errno \d+\] )?"
+    r"(.*(?:No space left on device|Disk quota exceeded|File too large).*)",
+    re.IGNORECASE,
+)
 # What may stand below such a text and is no part of it.
 _OTHER_TEXT = re.compile(r"Traceback|During|The above|RuleException|WorkflowError|Error in rule|\[")
 

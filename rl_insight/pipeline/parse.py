@@ -58,10 +58,22 @@ def new_folder(folder: Path) -> Iterator[Path]:
     temporary.mkdir(parents=True)
     try:
         yield temporary
-        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            remove_folder(folder)
         temporary.replace(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder of the cache; half of it never stands under its name, however this ends.
+
+    Raises FileNotFoundError when there is none.
+    """
+    doomed = folder.with_name(f".{folder.name}.old.tmp")
+    shutil.rmtree(doomed, ignore_errors=True)
+    folder.replace(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
 
 
 def write_folder(folder: Path, content: Mapping[str, pa.Table], marker: str | None = None) -> None:

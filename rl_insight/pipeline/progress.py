@@ -5,12 +5,14 @@ are named with the end of their log; errors of Snakemake itself pass through. Ev
 Snakemake says stands in its own log below `.snakemake/log`.
 """
 
+import logging
 import os
 import re
 import shutil
 import sys
 import threading
 import time
+import traceback
 from logging import WARNING, LogRecord
 from typing import TextIO
 
@@ -56,6 +58,9 @@ class LogHandler(LogHandlerBase):
     stream: TextIO
 
     def __post_init__(self) -> None:
+        # On a full disk Snakemake's log file would put a traceback on the terminal for every line
+        # that it cannot take.
+        logging.raiseExceptions = False
         self.stream = sys.stdout if self.common_settings.dryrun else sys.stderr
         self._tally = Tally()
         self._begun = time.monotonic()
@@ -108,7 +113,7 @@ class LogHandler(LogHandlerBase):
             # Whoever watched has gone away; the run itself goes on.
             self._stop.set()
         except Exception:
-            self.handleError(record)
+            traceback.print_exc()
 
     def close(self) -> None:
         """The run is over: the line goes away, what was held back is shown."""

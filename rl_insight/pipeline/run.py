@@ -11,7 +11,7 @@ import yaml
 from rl_insight import config as configuration
 from rl_insight.config import Config
 from rl_insight.errors import ConfigError
-from rl_insight.pipeline import bundled, layout, tombstone
+from rl_insight.pipeline import bundled, layout, leftovers, tombstone
 from rl_insight.pipeline.child import wait_for
 from rl_insight.pipeline.manifest import write_if_changed
 from rl_insight.pipeline.occupied import inherited
@@ -62,6 +62,7 @@ def run(request: RunRequest) -> Outcome:
     write_if_changed(output / layout.RUN_CONFIG, _CONFIG_HEAD + text)
     only_looking = request.dry_run or request.unlock
     if not only_looking:
+        leftovers.sweep(output)
         tombstone.clear(output, manifest.units)
     begun = _now(output)
     if left_locked and not only_looking:

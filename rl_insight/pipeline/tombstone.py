@@ -5,14 +5,13 @@ memory, by the scheduler for its time, or by hand. Its unit gets a cache folder 
 but `failed` rows and a marker, and the next run removes that folder first and so tries it again.
 """
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from rl_insight import tables
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout
-from rl_insight.pipeline.parse import write_folder
+from rl_insight.pipeline.parse import remove_folder, write_folder
 from rl_insight.pipeline.units import Unit, source_id
 from rl_insight.schema import SCHEMAS
 
@@ -22,7 +21,8 @@ def clear(output: Path, units: Sequence[Unit]) -> None:
     for unit in units:
         folder = output / layout.unit_folder(unit.parser, unit.name)
         if (folder / layout.TOMBSTONE).exists():
-            shutil.rmtree(folder)
+            # Without its marker, what is left of it would pass for what the job wrote.
+            remove_folder(folder)
 
 
 def lay(output: Path, units: Sequence[Unit], since_ns: int) -> int:

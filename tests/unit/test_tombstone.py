@@ -1,6 +1,7 @@
 """A job that was killed costs its own captures only, and is tried again by the next run."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,22 @@ def test_a_tombstone_never_stands_without_its_mark(
 def test_no_units_need_none(tmp_path: Path) -> None:
     tombstone.clear(tmp_path, [])
     assert tombstone.lay(tmp_path, [], BEGUN_NS) == 0
+
+
+def test_a_tombstone_that_is_half_removed_never_passes_for_a_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # GIVEN a process that is killed when it has removed nothing but the marker
+    log(tmp_path, KILLED, BEGUN_NS + 1)
+    tombstone.lay(tmp_path, [KILLED], BEGUN_NS)
+
+    def killed(folder: Path, **_: object) -> None:
+        (folder / layout.TOMBSTONE).unlink(missing_ok=True)
+        if folder.exists():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        tombstone.clear(tmp_path, [KILLED])
+    # THEN nothing stands under its name, and the next run parses it
+    assert not folder_of(tmp_path, KILLED).exists()

@@ -33,9 +33,14 @@ def _logs(output: Path) -> set[Path]:
     return set((output / ".snakemake" / "log").glob("*.log"))
 
 
-def run(output: Path, *words: str, env: dict[str, str] | None = None) -> Ended:
-    """Run the command line with `output` as its output folder."""
-    before = _logs(output)
+def run(
+    output: Path,
+    *words: str,
+    env: dict[str, str] | None = None,
+    before: Callable[[], None] | None = None,
+) -> Ended:
+    """Run the command line with `output` as its output folder; `before` runs in its process."""
+    known = _logs(output)
     done = subprocess.run(
         [sys.executable, "-m", "rl_insight.main", f"output.path={output}", *words],
         capture_output=True,
@@ -43,9 +48,10 @@ def run(output: Path, *words: str, env: dict[str, str] | None = None) -> Ended:
         timeout=300,
         env={**os.environ, **(env or {})},
         check=False,
+        preexec_fn=before,
     )
     started: Counter[str] = Counter()
-    for log in _logs(output) - before:
+    for log in _logs(output) - known:
         started.update(_RULE.findall(log.read_text()))
     started.pop("all", None)
     return Ended(done.returncode, done.stdout + done.stderr, started)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflow.conftest import rows, run
+from tests.workflow.stopping import processes
 
 pytestmark = pytest.mark.workflow
 
@@ -33,7 +34,7 @@ def test_a_killed_run_is_followed_by_one_that_finishes(captures: Captures, tmp_p
     assert refused.code == 2, refused.text
     assert "another run is at work" in refused.text
 
-    for process in _tree(first.pid):
+    for process in processes(first.pid):
         os.kill(process, signal.SIGKILL)
     first.wait()
     again = run(output, *words)
@@ -72,9 +73,3 @@ def test_files_of_somebody_else_are_not_overwritten_and_not_passed_over(
     refused = run(role, *words)
     assert refused.code == 2, refused.text
     assert "holds files of its own" in refused.text
-
-
-def _tree(process: int) -> list[int]:
-    """A process and all below it."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return [process, *(one for child in children for one in _tree(int(child)))]
