@@ -21,8 +21,8 @@ from rl_insight.pipeline.preprocess_nsys import NSYS
 class Census:
     """What a look at a folder found; `nothing` says why there is no input, if so.
 
-    `oldest` and `newest` are of all its `files`. `coverage` is by preset. `unclaimed` are files
-    that no parser knows.
+    `root` is the folder, or the one file that was looked at. `oldest` and `newest` are of all its
+    `files`. `coverage` is by preset. `unclaimed` are files that no parser knows.
     """
 
     root: Path
@@ -70,8 +70,10 @@ def take_census(
     ]
     by_time = sorted(tree.files, key=lambda file: file.mtime_ns)
     claimed = found.inputs() | {row.path for row in found.skipped}
+    # The tree of one file is the folder around it, of which the rest was not asked for.
+    only = tree.files[0] if len(tree.files) == 1 and not folder.is_dir() else None
     return Census(
-        root=tree.root,
+        root=tree.root if only is None else tree.absolute(only.path),
         files=len(tree.files),
         size_bytes=sum(file.size_bytes for file in tree.files),
         oldest=by_time[0] if by_time else None,

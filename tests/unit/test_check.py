@@ -106,6 +106,13 @@ def test_ranks_stand_in_the_file_before_or_behind_its_events(tmp_path, capsys):
     assert [(one["rank_id"], one["world_size"]) for one in found["inputs"]] == [(5, 8), (6, 8)]
 
 
+def test_one_file_is_looked_at_without_its_neighbours(run, capsys):
+    one = run / name_of("actor-update", 1, 0)
+    code, out = told(capsys, one)
+    assert code == 0  # its name tells of four ranks, but who looks at rank 0 alone means that
+    assert f"rl-insight --input-path {one} timeline" in out
+
+
 def test_only_chosen_ranks_are_expected(run, capsys):
     (run / name_of("actor-update", 2, 1)).unlink()
     assert told(capsys, run, "--rank-list", "0,2-3")[0] == 0

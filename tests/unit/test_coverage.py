@@ -1,5 +1,6 @@
 """Which captures are missing, and when nothing may be said about that."""
 
+import random
 from itertools import product
 
 from rl_insight.data.coverage import Cell, Recorded, coverage, recorded_by
@@ -194,3 +195,37 @@ def test_tables_tell_what_was_recorded():
         Recorded("actor_update", None, 5, 1),
         Recorded("agent_loop_rollout", 3, 0, None, gave=False),
     ]
+
+
+def test_whatever_is_recorded_every_expected_cell_is_there_or_missing():
+    dice = random.Random(5)
+
+    def one_of(*values):
+        return dice.choice(values)
+
+    for _ in range(300):
+        captures = [
+            Recorded(
+                one_of("actor_update", "reward", None),
+                one_of(None, None, 0, 1),
+                one_of(None, *range(5)),
+                one_of(None, 1, 2, 3),
+                one_of(None, 4, 5),
+                gave=dice.random() < 0.9,
+            )
+            for _ in range(dice.randrange(40))
+        ]
+        found = coverage(captures)
+        cells = found.missing
+        assert len(set(cells)) == len(cells)
+        assert found.expected == found.present + len(cells)
+        assert found.ranks_present <= found.ranks_expected
+        there = {(one.role, one.replica, one.step, one.rank_id) for one in captures if one.gave}
+        assert not any(
+            (cell.role, cell.replica, cell.step, cell.rank_id) in there
+            for cell in cells
+            if cell.step is not None
+        )
+        lost = {(one.role, one.replica, one.rank_id) for one in captures if not one.gave}
+        assert {(one.role, one.replica, one.rank_id) for one in cells if one.lost} <= lost
+        assert len(sentences(found)) <= len(found.columns) + len(found.scattered)
