@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rl_insight import tables
+from rl_insight.errors import CacheError
 
 
 class Columns:
@@ -90,8 +91,14 @@ class Columns:
 
 
 def read(folder: Path, name: str, schema: pa.Schema, columns: Sequence[str]) -> Columns:
-    """`columns` of the table `name` in `folder`; no rows when the file is not there."""
+    """`columns` of the table `name` in `folder`; no rows when the file is not there.
+
+    Raises CacheError when it is damaged.
+    """
     path = folder / f"{name}.parquet"
     if not path.exists():
         return Columns(tables.empty(schema).select(list(columns)))
-    return Columns(tables.read(path, columns))
+    try:
+        return Columns(tables.read(path, columns))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rl_insight import notes, tables
+from rl_insight.errors import CacheError
 from rl_insight.visualizers import heatmap_data
 from rl_insight.visualizers.heatmap_model import ALL, UNKNOWN, Heatmap, Segment, View
 from tests import expert_tables
@@ -288,3 +289,14 @@ def test_a_large_table_is_read_in_batches_and_in_the_order_of_the_rows(tmp_path:
     heatmap = loaded(made, tmp_path)
 
     assert loads(heatmap) == [[number, number + 1] for number in range(20_011)]
+
+
+def test_a_damaged_table_is_named_with_what_to_do(tmp_path: Path) -> None:
+    made = Tables()
+    made.layer([1], layer=0)
+    path = made.write(tmp_path) / "expert_load.parquet"
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(
+        CacheError, match=r"expert_load\.parquet: damaged .*delete it and run again"
+    ):
+        heatmap_data.load(tmp_path, View())
