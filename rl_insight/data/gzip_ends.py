@@ -29,6 +29,10 @@ _STRONGEST = 1032.0
 _MODULUS = 1 << 32
 
 _CUT: Final = "gzip_cut"
+_DAMAGED: Final = (
+    "gzip_damaged",
+    "the gzip is damaged inside: it does not unpack to what its check sum says; copy it again",
+)
 _HOW = "its writer was killed, or a copy was cut; what can be unpacked of it is read"
 
 
@@ -52,8 +56,8 @@ def gzip_ends(head: bytes, tail: bytes, size: int) -> GzipEnds:
     unpacker = isal_zlib.decompressobj(_GZIP)
     try:
         text = unpacker.decompress(head, _TEXT_BYTES)
-    except _DAMAGE as error:
-        return GzipEnds(b"", wrong=("gzip_damaged", f"it cannot be unpacked: {error}"))
+    except _DAMAGE:
+        return GzipEnds(b"", wrong=_DAMAGED)
     taken = len(head) - len(unpacker.unconsumed_tail)
     if unpacker.eof or not text or not taken:
         return GzipEnds(text)  # several members, of which the first is short
@@ -70,8 +74,8 @@ def _whole(packed: bytes) -> GzipEnds:
         while not unpacker.eof:
             try:
                 text = unpacker.decompress(packed, _TEXT_BYTES)
-            except _DAMAGE as error:
-                return GzipEnds(head, wrong=("gzip_damaged", f"it is damaged: {error}"))
+            except _DAMAGE:
+                return GzipEnds(head, wrong=_DAMAGED)
             packed = unpacker.unconsumed_tail
             if not text and not packed and not unpacker.eof:
                 return GzipEnds(head, wrong=(_CUT, f"the gzip has no end: {_HOW}"))

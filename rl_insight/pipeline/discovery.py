@@ -205,7 +205,9 @@ def _nothing_found(tree: Tree, names: Sequence[str], passed_over: Sequence[Skipp
     others = _other_kinds(tree, names)
     if others:
         held = ", ".join(f"{_count(count, f'{other.name} input')}" for other, count in others)
-        return f"{where} holds no {_either(names)} profile, but {held}: {_choose(others[0][0], names)}"
+        return (
+            f"{where} holds no {_either(names)} profile, but {held}: {_choose(others[0][0], names)}"
+        )
     endings = Counter(PurePosixPath(file.path).suffix or "no suffix" for file in tree.files)
     common = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(3))
     among = f" among its {_count(len(tree.files), 'file')} ({common})" if tree.files else ""
