@@ -19,6 +19,10 @@ INPUT_LINK = PARSED / ".input"
 # Sources that discovery already decided about; an input of the merge.
 SKIPPED = PARSED / "skipped.json"
 
+# The number of the attempt, and a file that is there from the start of a run until it ends well.
+ATTEMPT = PARSED / "attempt.txt"
+UNFINISHED = PARSED / "unfinished"
+
 # The expert loads of all units as they were dumped; the structure step makes a table of them.
 LOADS = PARSED / "expert_load.parquet"
 

@@ -11,7 +11,7 @@ import yaml
 from rl_insight import config as configuration
 from rl_insight.config import Config
 from rl_insight.errors import ConfigError
-from rl_insight.pipeline import bundled, layout, leftovers, tombstone
+from rl_insight.pipeline import attempts, bundled, layout, leftovers, tombstone
 from rl_insight.pipeline.child import wait_for
 from rl_insight.pipeline.manifest import write_if_changed
 from rl_insight.pipeline.occupied import inherited
@@ -64,12 +64,15 @@ def run(request: RunRequest) -> Outcome:
     if not only_looking:
         leftovers.sweep(output)
         tombstone.clear(output, manifest.units)
+        attempts.begin(output)
     begun = _now(output)
     if left_locked and not only_looking:
         _snakemake(replace(request, unlock=True, snakemake_args=()), output)
     code = _snakemake(request, output)
     if code and not only_looking and tombstone.lay(output, manifest.units, begun):
         code = _snakemake(request, output)
+    if not code and not only_looking:
+        attempts.end(output)
     return Outcome(code, output, time.monotonic() - started, pages, manifest.presets)
 
 

@@ -18,7 +18,7 @@ from rl_insight.data import identity
 from rl_insight.data.tree import scan
 from rl_insight.errors import ConfigError
 from rl_insight.parsers import PARSERS
-from rl_insight.pipeline import layout, manifest
+from rl_insight.pipeline import attempts, layout, manifest
 from rl_insight.pipeline.discovery import Filters, Wanted, discover_all, parser_names
 from rl_insight.pipeline.manifest import Manifest
 from rl_insight.pipeline.occupied import occupy
@@ -186,7 +186,9 @@ def look(config: Config, output: Path) -> tuple[Manifest, bool]:
         output.mkdir(parents=True, exist_ok=True)
         # Only now: a mistake leaves no folder, and nothing was written yet.
         left_locked = occupy(output)
-        return manifest.update(output, tree, found, per_job), left_locked
+        known = manifest.update(output, tree, found, per_job)
+        attempts.count(output)
+        return known, left_locked
 
 
 def merge_options(text: str) -> MergeOptions:

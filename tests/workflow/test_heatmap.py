@@ -1,5 +1,6 @@
 """Expert load from dump to picture, in real runs that count which jobs Snakemake started."""
 
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -49,6 +50,32 @@ def test_only_a_new_step_is_parsed_and_an_option_redraws(tmp_path: Path) -> None
     fewer = run(output, *words, "heatmap.parser.step=2", "input.rank_list=1")
     assert fewer.jobs == Counter(every), fewer.text
     assert {(row["step"], row["rank_id"]) for row in rows(output, "expert_load")} == {(2, 1)}
+
+
+def test_what_failed_is_tried_again_although_the_tables_from_before_are_back(
+    tmp_path: Path,
+) -> None:
+    source, output = dumped(tmp_path / "dump", 1), tmp_path / "out"
+    words = ("preset=heatmap", f"input.path={source}")
+    assert run(output, *words).code == 0
+    assert {row["layer"] for row in rows(output, "expert_load")} == {0, 1, 2}
+
+    # WHEN the structure step fails with other options, for a reason that passes
+    loads = output / "parsed" / "expert_load.parquet"
+    whole, before = loads.read_bytes(), loads.stat()
+    loads.write_bytes(b"no table")
+    words += ("heatmap.visualizer.gmm_per_layer=9",)
+    failed = run(output, *words)
+    assert failed.code == 1
+    assert "delete it and run again" in failed.text
+    loads.write_bytes(whole)
+    os.utime(loads, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    # THEN the next run does what was asked, and the one after has nothing to do
+    mended = run(output, *words)
+    assert mended.code == 0, mended.text
+    assert {row["layer"] for row in rows(output, "expert_load")} == {None}
+    assert run(output, *words).jobs == Counter()
 
 
 def test_both_kinds_in_one_folder_are_drawn_by_one_run_and_keep_each_other(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
+from pathlib import Path
+
 from rl_insight.errors import RLInsightError
-from rl_insight.pipeline.layout import NAME, SKIPPED
+from rl_insight.pipeline import attempts
+from rl_insight.pipeline.layout import ATTEMPT, NAME, SKIPPED
 from rl_insight.pipeline.workflow import Run
 from snakemake.exceptions import WorkflowError
 
@@ -13,6 +16,10 @@ def prepared_run():
 
 
 RUN = prepared_run()
+
+
+onerror:
+    attempts.begin(Path(RUN.output))
 
 
 def rank_files(wildcards):

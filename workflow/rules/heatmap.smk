@@ -3,6 +3,7 @@ if RUN.loads():
     rule structure:
         input:
             loads=RUN.loads(),
+            attempt=str(ATTEMPT),
         output:
             tables=[update(path) for path in RUN.load_tables()],
         log:
@@ -28,6 +29,7 @@ for visualizer in RUN.visualizers("heatmap"):
             f"heatmap_{visualizer.name}"
         input:
             tables=RUN.tables_of(visualizer),
+            attempt=str(ATTEMPT),
         output:
             page=report(
                 update(RUN.output_of(visualizer)),

@@ -5,6 +5,7 @@ for visualizer in RUN.visualizers("timeline"):
             f"timeline_{visualizer.name}"
         input:
             tables=RUN.tables_of(visualizer),
+            attempt=str(ATTEMPT),
         output:
             page=report(
                 update(visualizer.output), caption="../report/timeline.rst", category="Timeline"
