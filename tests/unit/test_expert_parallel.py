@@ -189,3 +189,16 @@ def test_ids_that_lie_far_apart_cost_no_memory() -> None:
     (row,) = overall(balance)
     assert (row["ranks"], row["experts"], row["total"]) == (4, 10, 4 * 31)
     assert (row["max"], row["argmax"]) == (20, 2**50 + 1)
+
+
+def test_lists_that_lie_inside_others_are_added_up_in_their_places() -> None:
+    # Experts 0 to 3, 1, and 3 to 4: one row of five without a gap.
+    load = table(
+        *(
+            cached(expert_ops.training([[loads]]), rank=rank, expert_offset=offset)
+            for rank, (offset, loads) in enumerate(((0, (1, 2, 3, 4)), (1, (50,)), (3, (6, 700))))
+        )
+    )
+    (row,) = overall(run(load)[1])
+    assert (row["experts"], row["total"]) == (5, 766)
+    assert (row["max"], row["argmax"], row["dead_share"]) == (700, 4, 0)

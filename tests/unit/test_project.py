@@ -103,7 +103,9 @@ def test_imports_go_downwards_only() -> None:
                 )
 
 
-@pytest.mark.parametrize("script", sorted((CHECKOUT / "examples").glob("*_exec.sh")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "script", sorted((CHECKOUT / "examples").glob("*_exec.sh")), ids=lambda path: path.name
+)
 def test_an_example_script_passes_further_arguments_on(script: Path, tmp_path: Path) -> None:
     told = tmp_path / "python"
     told.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
