@@ -19,6 +19,14 @@ DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
 _CHUNK_ROWS = 16_384
 
+# Neither locked nor asked for a journal.
+_AS_IT_STANDS = "mode=ro&immutable=1"
+
+# Where the header says how the database is written, and the value for a write-ahead log (SQLite,
+# "Database File Format", 1.3.3).
+_WRITE_VERSION = 18
+_WITH_LOG = b"\x02"
+
 # What a check of the pages says of rows (pragma.c, PragTyp_INTEGRITY_CHECK).
 _CONSTRAINTS = (
     "NULL value in",
@@ -118,32 +126,46 @@ def quoted(name: str) -> str:
 def _open(path: Path, problems: Problems | None) -> sqlite3.Connection:
     try:
         with path.open("rb") as file:
-            head = file.read(len(MAGIC))
+            head = file.read(_WRITE_VERSION + 1)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}") from error
     if not head:
         raise ReadError("the database is empty (0 bytes): its writer was killed")
-    if head != MAGIC:
+    if not head.startswith(MAGIC):
         raise ReadError("this is no SQLite database, whatever its name says")
     try:
-        return _connect(path, "mode=ro")
+        if head[_WRITE_VERSION:] != _WITH_LOG:
+            return _connect(path, "mode=ro")
+        if _size(path.with_name(f"{path.name}-wal")):
+            return _connect(path, "mode=ro&vfs=unix-none", alone=True)
+        # SQLite would make an empty log, to lock it.
+        return _connect(path, _AS_IT_STANDS)
     except sqlite3.OperationalError as error:
         _tell_journal(path, problems, error)
-        return _connect(path, "mode=ro&immutable=1")
+        return _connect(path, _AS_IT_STANDS)
     except sqlite3.DatabaseError:
-        return _connect(path, "mode=ro&immutable=1", cut_off=True)
+        return _connect(path, _AS_IT_STANDS, cut_off=True)
 
 
 def _tell_journal(path: Path, problems: Problems | None, error: sqlite3.Error) -> None:
     for suffix in ("-wal", "-journal"):
         journal = path.with_name(f"{path.name}{suffix}")
-        with contextlib.suppress(OSError):
-            if problems is not None and journal.stat().st_size:
-                why = f"what is only in {journal.name} is not read: {error}"
-                problems.add("journal_unread", "warning", example=why)
+        if problems is not None and _size(journal):
+            why = f"what is only in {journal.name} is not read: {error}"
+            problems.add("journal_unread", "warning", example=why)
 
 
-def _connect(path: Path, parameters: str, *, cut_off: bool = False) -> sqlite3.Connection:
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 where there is none that can be looked at."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _connect(
+    path: Path, parameters: str, *, cut_off: bool = False, alone: bool = False
+) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(os.fsencode(path.absolute()))}?{parameters}", uri=True, timeout=1
     )
@@ -152,6 +174,10 @@ def _connect(path: Path, parameters: str, *, cut_off: bool = False) -> sqlite3.C
         # A hostile schema may hold views and triggers that call functions, or that never end;
         # and it may say that they are tables.
         connection.execute("PRAGMA trusted_schema = OFF")
+        if alone:
+            # Who shares a write-ahead log with others puts an index of it beside the database,
+            # even to read; alone, the index stays in memory (SQLite, "Write-Ahead Logging").
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.set_authorizer(_authorize)
         if cut_off:
             # SQLite believes a file that is shorter than it says only to who may repair it

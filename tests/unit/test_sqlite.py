@@ -1,6 +1,7 @@
 """Databases that nobody checked: what is called a table may be anything."""
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -86,12 +87,13 @@ def test_the_rows_before_the_damage_are_given(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    # GIVEN a database whose writer still runs, lets nobody else in, and has rows in its journal
+    # GIVEN a database whose writer still runs, lets nobody else in, and keeps a journal
     path = made(tmp_path / "a.db", "CREATE TABLE events (x); INSERT INTO events VALUES (1)")
-    writer = sqlite3.connect(path)
-    writer.executescript(
-        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; INSERT INTO events VALUES (2)"
-    )
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("PRAGMA journal_mode = PERSIST")
+    writer.execute("INSERT INTO events VALUES (1)")
+    writer.execute("DELETE FROM events WHERE rowid = 2")
+    writer.execute("BEGIN EXCLUSIVE")
     # WHEN it is read THEN what is not in the journal is there, and the rest is told
     problems = Problems()
     with database(path, problems) as connection:
@@ -100,8 +102,37 @@ def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (told,) = problems
     assert (told.code, told.example) == (
         "journal_unread",
-        "what is only in a.db-wal is not read: database is locked",
+        "what is only in a.db-journal is not read: database is locked",
     )
+
+
+@pytest.mark.parametrize("locking", ["NORMAL", "EXCLUSIVE"])
+@pytest.mark.parametrize("ended", [True, False])
+def test_nothing_is_written_beside_a_database_with_a_log(
+    tmp_path: Path, locking: str, ended: bool
+) -> None:
+    # GIVEN a database in WAL mode, whose writer was killed in the middle or closed it well
+    source, copy = tmp_path / "source", tmp_path / "copy"
+    source.mkdir()
+    path = made(source / "a.db", "CREATE TABLE events (x); INSERT INTO events VALUES (1)")
+    writer = sqlite3.connect(path)
+    writer.executescript(f"PRAGMA locking_mode = {locking}; PRAGMA journal_mode = WAL")
+    writer.executescript("INSERT INTO events VALUES (2)")
+    if ended:
+        writer.close()
+    copy.mkdir()
+    for name in ("a.db", "a.db-wal"):
+        if (source / name).exists():
+            shutil.copy(source / name, copy)
+    before = {file.name: file.read_bytes() for file in copy.iterdir()}
+    # WHEN it is read THEN all rows are there, and the folder is as it was
+    problems = Problems()
+    with database(copy / "a.db", problems) as connection:
+        assert connection.execute("SELECT x FROM events").fetchall() == [(1,), (2,)]
+        assert {file.name for file in copy.iterdir()} == set(before)
+    assert {file.name: file.read_bytes() for file in copy.iterdir()} == before
+    assert len(problems) == 0
+    writer.close()
 
 
 def test_a_journal_beside_a_database_is_read(tmp_path: Path) -> None:
