@@ -11,18 +11,25 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
-def wait_for(words: Sequence[str], keep: Sequence[int] = ()) -> int:
+def wait_for(
+    words: Sequence[str], keep: Sequence[int] = (), env: Mapping[str, str] | None = None
+) -> int:
     """Run a command to its end and give its exit code; it inherits the descriptors `keep`.
+
+    `env` is its environment, ours unless it is given.
 
     Raises KeyboardInterrupt after the child has ended, when we were interrupted or told to end.
     """
-    with _endings_interrupt(), subprocess.Popen(words, process_group=0, pass_fds=keep) as child:
+    with (
+        _endings_interrupt(),
+        subprocess.Popen(words, process_group=0, pass_fds=keep, env=env) as child,
+    ):
         try:
             return child.wait()
         except KeyboardInterrupt:

@@ -1,5 +1,6 @@
 """Start Snakemake for one run, and finish it when a parse job was killed."""
 
+import os
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -77,7 +78,14 @@ def run(request: RunRequest) -> Outcome:
 
 
 def _snakemake(request: RunRequest, output: Path) -> int:
-    return wait_for(command(request, output), keep=inherited())
+    return wait_for(command(request, output), keep=inherited(), env=_environment(output))
+
+
+def _environment(output: Path) -> dict[str, str]:
+    """Ours, but for where Snakemake and matplotlib keep caches: nothing is written elsewhere."""
+    caches = output / layout.CACHES
+    matplotlib = str(caches / "matplotlib")
+    return {**os.environ, "XDG_CACHE_HOME": str(caches), "MPLCONFIGDIR": matplotlib}
 
 
 def _check_config(output: Path) -> None:

@@ -6,6 +6,7 @@ process only; a job on another node reads the manifest that the main process wro
 
 import contextlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -110,7 +111,8 @@ class Run:
         _, sources = read_unit(Path(layout.unit_file(parser, unit)))
         files = [file for source in sources for file in source.files]
         shown = [layout.INPUT_LINK / file for file in files]
-        # One that is gone by now becomes a row of `sources`; for Snakemake it would end the run.
+        # One that is gone by now, or that we may not read, becomes a row of `sources`; for
+        # Snakemake, which looks into small inputs, it would end the run.
         if len(files) > _SHOWN_FILES or not all(map(_showable, files, shown)):
             return []
         return [str(path) for path in shown]
@@ -244,10 +246,7 @@ def _input_path(config: Config, output: Path) -> Path:
 def _showable(file: str, path: Path) -> bool:
     if len(file) > _LONGEST_SHOWN or _PLAIN_PATH.fullmatch(file) is None:
         return False
-    try:
-        return path.exists()
-    except OSError:
-        return False
+    return os.access(path, os.R_OK)
 
 
 def filters_of(values: Mapping[str, Any], preset: str) -> Filters:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class Snakemake:
         self.codes = list(codes)
         self.started: list[list[str]] = []
 
-    def __call__(self, words: list[str], keep: Sequence[int]) -> int:
+    def __call__(self, words: list[str], keep: Sequence[int], env: Mapping[str, str]) -> int:
         self.started.append(list(words))
         return self.codes.pop(0)
 
@@ -349,7 +349,7 @@ def test_a_killed_job_is_buried_and_the_run_is_finished_without_it(
     output = root.parent / "out"
     calls = 0
 
-    def kills(words: list[str], keep: Sequence[int]) -> int:
+    def kills(words: list[str], keep: Sequence[int], env: Mapping[str, str]) -> int:
         nonlocal calls
         calls += 1
         (killed, _) = manifest.load(output).units
@@ -367,7 +367,7 @@ def test_a_killed_job_is_buried_and_the_run_is_finished_without_it(
     assert calls == 2
 
     # The next run tries it again: its tombstone is gone before Snakemake starts.
-    def looks(words: list[str], keep: Sequence[int]) -> int:
+    def looks(words: list[str], keep: Sequence[int], env: Mapping[str, str]) -> int:
         assert not list(output.rglob(layout.TOMBSTONE))
         return 0
 

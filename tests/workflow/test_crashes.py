@@ -63,7 +63,7 @@ def whole(output: Path) -> dict[str, pa.Table]:
 
 def units(output: Path) -> list[Path]:
     """The files that say what each parse job reads."""
-    return list(output.glob("parsed/*/*.json"))
+    return list(output.glob("parsed/[!.]*/*.json"))
 
 
 def check_png(content: bytes) -> None:
