@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rl_insight import schema, tables
+from rl_insight import schema, selection, tables
 
 Row = Mapping[str, object]
 
@@ -21,11 +21,15 @@ class Tables:
     lanes: list[Row] = field(default_factory=list)
     spans: list[Row] = field(default_factory=list)
     breakdown: list[Row] = field(default_factory=list)
+    ranks: Iterable[int] | None = None
+    """Those that were asked for; None for all."""
 
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("sources", "lanes", "spans", "breakdown"):
             content = tables.from_rows(schema.SCHEMAS[name], getattr(self, name))
+            if name == "lanes" and self.ranks is not None:
+                content = selection.attach(content, set(self.ranks), None, None)
             tables.write(folder / f"{name}.parquet", content)
         return folder
 
@@ -186,6 +190,23 @@ def many(spans: int, lanes: int) -> Tables:
                 step=turn + 1,
                 host=f"n{rank // 8}",
             )
+    return made
+
+
+def grid(ranks: int, steps: int, without: Iterable[tuple[int, int]] = ()) -> Tables:
+    """`actor_update` of each rank and step, 100 ms long, steps a second apart and rank r r ms late.
+
+    Those `without`, as (rank, step), are missing. Steps count from 1.
+    """
+    made = Tables()
+    gone = set(without)
+    for rank in range(ranks):
+        for step in range(1, steps + 1):
+            if (rank, step) not in gone:
+                where = {"role": "actor_update", "rank_id": rank, "step": step}
+                lane_id = f"r{rank}s{step}"
+                made.lane(lane_id, step_index=step - 1, world_size=ranks, **where)
+                made.span(lane_id, (step - 1) * 1000 + rank, 100, **where)
     return made
 
 

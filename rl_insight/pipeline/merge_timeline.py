@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rl_insight import tables
+from rl_insight import selection, tables
 from rl_insight.data import roles
 from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.parts import read_all
@@ -34,8 +34,9 @@ def merge_timeline(
     )
     lanes = tables.from_rows(SCHEMAS["lanes"], settled.lanes)
     spans = _spans(raw["spans"], lanes, options.filters.roles)
+    chosen = options.filters
     merged = {
-        "lanes": lanes,
+        "lanes": selection.attach(lanes, chosen.ranks, chosen.steps, chosen.roles),
         "spans": spans,
         "breakdown": _breakdown(raw["breakdown"], spans, lanes),
         "activity": _shifted(raw["activity"], lanes),

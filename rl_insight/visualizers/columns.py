@@ -43,6 +43,11 @@ class Columns:
         """A column of lists of structs; null is an empty list."""
         return [value or [] for value in self._table[name].to_pylist()]
 
+    def rows(self) -> list[dict[str, object]]:
+        """All rows as dictionaries: for tables of captures and files, not of spans."""
+        found: list[dict[str, object]] = self._table.to_pylist()
+        return found
+
     def integers(self, name: str, unknown: int) -> np.ndarray:
         """An integer column as int64, nulls replaced by `unknown`."""
         filled = pc.fill_null(pc.cast(self._table[name], pa.int64()), unknown)

@@ -42,6 +42,7 @@ def style() -> Iterator[None]:
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
         matplotlib.rcParams["font.family"] = fonts
+        matplotlib.rcParams["hatch.linewidth"] = 0.5
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
 
@@ -142,21 +143,38 @@ class Paper:
         """Fill boxes (left, top, right, bottom), crisp; higher `above` lies on top."""
         if not len(boxes):
             return
-        left, top, right, bottom = np.asarray(boxes, dtype=float).T
-        corners = np.stack(
-            [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]]
-        )
-        # One path for all: a collection would cost as much per box as for the whole picture.
-        path = Path(
-            corners.transpose(2, 0, 1).reshape(-1, 2),
-            np.tile(_AROUND, len(boxes)),
-        )
+        path = _outlines(boxes)
         self._axes.add_artist(
             PathPatch(path, facecolor=colour, linewidth=0, antialiased=False, zorder=above)
         )
+
+    def hatched(self, boxes: Sequence[Box], colour: str, ground: str, above: float = 1) -> None:
+        """Boxes (left, top, right, bottom) with a thin edge and slanted lines on a ground."""
+        if not len(boxes):
+            return
+        patch = PathPatch(
+            _outlines(boxes),
+            facecolor=ground,
+            edgecolor=colour,
+            linewidth=0.5,
+            hatch="//////",
+            antialiased=False,
+            zorder=above,
+        )
+        self._axes.add_artist(patch)
 
     def dashes(self, x: float, top: float, bottom: float, colour: str) -> None:
         """An upright dashed line, under the bars."""
         line = Line2D((x, x), (top, bottom), color=colour, linewidth=0.7, zorder=1)
         line.set_linestyle((0, (4, 3)))
         self._axes.add_line(line)
+
+
+def _outlines(boxes: Sequence[Box]) -> Path:
+    """One path for all: a collection would cost as much per box as for the whole picture."""
+    left, top, right, bottom = np.asarray(boxes, dtype=float).T
+    corners = np.stack([[left, top], [right, top], [right, bottom], [left, bottom], [left, top]])
+    return Path(
+        corners.transpose(2, 0, 1).reshape(-1, 2),
+        np.tile(_AROUND, len(boxes)),
+    )

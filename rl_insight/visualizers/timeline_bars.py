@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rl_insight.visualizers.timeline_layout import Layout
+from rl_insight.visualizers.timeline_lines import ROW_MARGIN
 from rl_insight.visualizers.timeline_marks import marks
 from rl_insight.visualizers.timeline_model import Timeline
 
@@ -54,6 +55,32 @@ def bars(
             right = min(mark.right, width)
             left = min(mark.left, right - 1)
             found.setdefault(colours[mark.paint], []).append(Bar(left, right, top, bottom))
+    return found
+
+
+def gap_bars(
+    timeline: Timeline,
+    layout: Layout,
+    tops: Mapping[int, int],
+    row: float,
+    width: int,
+    least: int,
+) -> list[Bar]:
+    """Where something is missing, at least `least` pixels wide; for the rest see `bars`."""
+    extent = max(timeline.extent_ns, 1)
+    found = []
+    for gap in timeline.missing.gaps:
+        if gap.lane not in tops:
+            continue
+        units = layout.rows[gap.lane].height
+        margin = round(ROW_MARGIN * row)
+        top = tops[gap.lane] + margin
+        bottom = max(tops[gap.lane] + round(units * row) - margin, top + 1)
+        right = min(
+            max(gap.end_ns * width // extent, gap.start_ns * width // extent + least), width
+        )
+        left = min(gap.start_ns * width // extent, right - least)
+        found.append(Bar(left, right, top, bottom))
     return found
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rl_insight import schema
-from rl_insight.visualizers import timeline_clock, timeline_remarks, troubles
+from rl_insight import schema, selection
+from rl_insight.visualizers import timeline_clock, timeline_gaps, timeline_remarks, troubles
 from rl_insight.visualizers.columns import Columns, read
 from rl_insight.visualizers.timeline_model import Breakdown, Lane, Spans, Timeline
 
@@ -20,7 +20,7 @@ _DEEPEST = 64
 
 def load(folder: Path) -> Timeline:
     """The timeline of the Parquet tables in `folder`; a table that is not there has no rows."""
-    sources = read(folder, "sources", schema.SOURCES, troubles.COLUMNS)
+    sources = read(folder, "sources", schema.SOURCES, _SOURCES)
     captures = read(folder, "lanes", schema.LANES, _LANES)
     spans = read(folder, "spans", schema.SPANS, _SPANS)
     spans = spans.where((spans.integers("duration_ns", 0) > 0) & spans.present("start_ns"))
@@ -61,18 +61,31 @@ def load(folder: Path) -> Timeline:
         remarks=timeline_remarks.of_spans(spans.strings("source_id"), settled.note, sources),
     )
     others = troubles.heatmap_parsers(sources)
+    lacking, unrecorded = timeline_gaps.missing(
+        captures.rows(),
+        [row for row in sources.rows() if row["parser"] not in others],
+        selection.of(captures.schema),
+        lanes,
+        content,
+        lane_ids,
+    )
     return Timeline(
         origin_ns=settled.origin_ns,
-        lanes=lanes,
+        lanes=lanes + unrecorded,
         names=names,
         spans=content,
         breakdown=_breakdown(read(folder, "breakdown", schema.BREAKDOWN, _BREAKDOWN), spans),
         troubles=troubles.listed(sources, lambda parser: parser not in others),
         sources=sum(parser not in others for parser in sources.strings("parser")),
+        missing=lacking,
     )
 
 
-_LANES = ("lane_id", "pid", "device", "global_rank", "step_index", "step_source", "clock")
+_SOURCES = (*troubles.COLUMNS, "role", "rank_id", "step")
+_LANES = (
+    *("lane_id", "source_id", "role", "replica", "rank_id", "step", "world_size"),
+    *("pid", "device", "global_rank", "step_index", "step_source", "clock"),
+)
 _SPANS = (
     *("span_id", "parent_id", "lane_id", "source_id", "role", "rank_id", "replica", "step"),
     *("host", "name", "kind", "depth", "mini_batch", "micro_batch"),

@@ -15,6 +15,7 @@ from rl_insight.visualizers.timeline_lines import Line, lines
 from rl_insight.visualizers.timeline_model import Lane, Spans, Timeline
 
 _MOST_UNITS = 4.0
+_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Row:
     """One lane's row; `height` is in units of a plain row, more where bars are stacked.
 
     `global_rank` is None where it is unknown or no other than `rank`. `clock` is what is doubtful
-    about the times of all or some of its captures.
+    about the times of all or some of its captures. One that is not `recorded` has no bars.
     """
 
     label: str
@@ -33,6 +34,7 @@ class Row:
     clock: str | None
     files: tuple[str, ...]
     height: float
+    recorded: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,7 @@ def _rows(lanes: list[Lane], tracks: list[int]) -> tuple[Row, ...]:
             clock=timeline_words.clock_words(lane),
             files=tuple(plain(path, 160) for path in lane.sources[:3]),
             height=min(1 + 0.7 * (count - 1), _MOST_UNITS),
+            recorded=lane.recorded,
         )
         for lane, label, count in zip(lanes, labels, tracks, strict=True)
     )
@@ -150,7 +153,8 @@ def _by_stage(lane: Lane, first: dict[str, int]) -> tuple[object, ...]:
         lane.sources,
         lane.process or "",
     )
-    return (first[lane.role], lane.role, *where)
+    # Of a role that gave nothing at all nobody knows when it ran.
+    return (first.get(lane.role, _NEVER), lane.role, *where)
 
 
 def _by_rank(lane: Lane, first: dict[str, int]) -> tuple[object, ...]:

@@ -16,7 +16,7 @@ from rl_insight.visualizers.timeline_model import Spans
 # Ranges nested deeper share the last level: thinner bars could not be seen.
 DEEPEST_LEVEL = 3
 
-_ROW_MARGIN = 0.1
+ROW_MARGIN = 0.1
 _TRACK_GAP = 0.06
 # Of a stage's bar, what stays free above the ranges inside it.
 HEAD = 0.44
@@ -42,7 +42,7 @@ class Line:
 
     def extent(self, units: float) -> tuple[float, float]:
         """Top and bottom of its bars, as fractions of a row that is `units` plain rows high."""
-        margin = _ROW_MARGIN / units
+        margin = ROW_MARGIN / units
         height = (1 - 2 * margin) / self.tracks
         top = margin + self.track * height
         bottom = top + height - (_TRACK_GAP / units if self.tracks > 1 else 0)

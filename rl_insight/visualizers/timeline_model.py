@@ -3,7 +3,7 @@
 Nothing here knows tables, rows on a screen, colours or pixels. Times are integer nanoseconds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class Lane:
     `clock_note` says what is doubtful about the times, of some of its captures only where
     `clock_is_mixed`. `global_rank` is the trainer's number for
     a rank that its rollout engine numbers otherwise, None where captures do not agree about it.
+    `recorded` is False for one that should be there and of which there is no span at all.
     """
 
     role: str
@@ -30,6 +31,7 @@ class Lane:
     clock_note: str | None = None
     clock_is_mixed: bool = False
     global_rank: int | None = None
+    recorded: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,48 @@ class Spans:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """A stretch of a lane in which something was to be expected and is not there.
+
+    It lasts from `start_ns` to `end_ns` after the origin: as long as other ranks ran the same role
+    in the same step, or of a lane that was never recorded the whole timeline. `steps`, or where
+    those are unknown `captures` counted from 0, are what is missing; neither is known when both are
+    empty. `reasons` say why a capture that is there gave nothing.
+    """
+
+    lane: int
+    start_ns: int
+    end_ns: int
+    steps: tuple[int, ...] = ()
+    captures: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What should be there and is not, in numbers and words.
+
+    `cells` of `expected` cells (what one rank of a role records in one step) are missing, and of
+    `ranks` ranks there is nothing at all. `gaps` are drawn; `more_gaps` have a place too but were
+    too many, `unplaced` cells have none, since no other rank shows when it would have been.
+    """
+
+    cells: int = 0
+    expected: int = 0
+    ranks: int = 0
+    gaps: tuple[Gap, ...] = ()
+    more_gaps: int = 0
+    unplaced: int = 0
+    sentences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """Everything that a timeline shows.
 
     `origin_ns` is the Unix time of the first dated span, None when no span has a wall clock.
     `breakdown` is keyed by the position of the span. `sources` counts all inputs, `troubles`
-    lists those that are not simply there, worst first.
+    lists those that are not simply there, worst first. Lanes that were never recorded come last.
     """
 
     origin_ns: int | None
@@ -92,11 +130,17 @@ class Timeline:
     breakdown: dict[int, Breakdown]
     troubles: list[Trouble]
     sources: int
+    missing: Missing = field(default_factory=Missing)
 
     @property
     def ranks(self) -> int:
         """How many different known ranks there are."""
-        return len({lane.rank_id for lane in self.lanes if lane.rank_id is not None})
+        return len({lane.rank_id for lane in self._recorded() if lane.rank_id is not None})
+
+    @property
+    def recorded_lanes(self) -> int:
+        """How many lanes have spans."""
+        return len(self._recorded())
 
     @property
     def unknown_ranks(self) -> int:
@@ -112,6 +156,9 @@ class Timeline:
     def extent_ns(self) -> int:
         """From the origin to the end of the last span; 0 without spans."""
         return int((self.spans.start_ns + self.spans.duration_ns).max()) if len(self.spans) else 0
+
+    def _recorded(self) -> list[Lane]:
+        return [lane for lane in self.lanes if lane.recorded]
 
     def troubled(self, status: str) -> int:
         """How many sources have that status."""

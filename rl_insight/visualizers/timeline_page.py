@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from markupsafe import Markup  # part of Jinja
 from plotly.offline import get_plotlyjs
 
-from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words
+from rl_insight.visualizers import (
+    timeline_axis,
+    timeline_layout,
+    timeline_missing,
+    timeline_words,
+)
 from rl_insight.visualizers.html_page import Json, asset, embedded, rendered
 from rl_insight.visualizers.labels import SENTENCE_LIMIT, plain
 from rl_insight.visualizers.timeline_layout import Layout, Sorting
@@ -18,6 +23,7 @@ from rl_insight.visualizers.timeline_model import Breakdown, Timeline
 _SCRIPTS = (
     "timeline_model.js",
     "timeline_marks.js",
+    "timeline_gaps.js",
     "timeline_figure.js",
     "timeline_slider.js",
     "timeline_hover.js",
@@ -66,9 +72,11 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
                 "clock": row.clock,
                 "files": row.files,
                 "height": row.height,
+                "recorded": row.recorded,
             }
             for row in layout.rows
         ],
+        "gaps": _gaps(timeline),
         "sortings": {"default": _sorting(layout.default), "by_rank": _sorting(layout.by_rank)},
         "lines": _lines(layout),
         "names": [plain(name) for name in timeline.names],
@@ -99,6 +107,20 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
             if at in timeline.breakdown
         },
     }
+
+
+def _gaps(timeline: Timeline) -> list[Json]:
+    """Where to hatch, and what to say there."""
+    return [
+        {
+            "lane": gap.lane,
+            "from": gap.start_ns,
+            "to": gap.end_ns,
+            "words": timeline_missing.about(gap, timeline.lanes[gap.lane]),
+            "reasons": [plain(text, SENTENCE_LIMIT) for text in gap.reasons],
+        }
+        for gap in timeline.missing.gaps
+    ]
 
 
 def _remarks(timeline: Timeline, order: Sequence[int]) -> Json:

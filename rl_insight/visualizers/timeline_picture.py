@@ -9,9 +9,10 @@ from itertools import pairwise
 from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words
 from rl_insight.visualizers.ink import ALARM, INK, SOFT, Box, Paper, style, width_of
 from rl_insight.visualizers.labels import shorten
-from rl_insight.visualizers.timeline_bars import bars
+from rl_insight.visualizers.timeline_bars import bars, gap_bars
 from rl_insight.visualizers.timeline_layout import Layout
 from rl_insight.visualizers.timeline_lines import HEAD
+from rl_insight.visualizers.timeline_missing import NOT_RECORDED
 from rl_insight.visualizers.timeline_model import Timeline
 from rl_insight.visualizers.timeline_sheet import (
     AXIS,
@@ -26,6 +27,7 @@ from rl_insight.visualizers.timeline_sheet import (
 
 _LEGEND_LINES = 5
 _GRID, _BAND, _RULE = "#e2e4e8", "#f4f5f7", "#8a8f98"
+_HATCH, _HATCHED = "#a5abb4", "#fbfbfc"
 _TITLE_POINTS, _TEXT_POINTS, _LEGEND_POINTS, _AXIS_POINTS = 14.0, 9.5, 9.0, 9.0
 _STEP_POINTS, _FIGURE_POINTS = 8.5, 7.0
 # Design pixels: least height of a row and width of a stage that have room for ranges or figures.
@@ -47,9 +49,10 @@ def picture(timeline: Timeline, width: int, scale: float) -> bytes:
 def _timeline(timeline: Timeline, width: int, scale: float) -> Paper:
     layout = timeline_layout.arrange(timeline)
     order = layout.by_rank.lanes
-    legend = _flow([stage.name for stage in layout.stages], width - 2 * EDGE)
+    legend = _flow(_legend_names(timeline, layout), width - 2 * EDGE)
     labels = [_fit(row.label, 9.0, width * 0.4) for row in layout.rows]
     heading = timeline_words.heading(timeline)
+    lacking = {gap.lane for gap in timeline.missing.gaps}
     sheet = plan(
         units=[layout.rows[lane].height for lane in order],
         groups=layout.by_rank.group,
@@ -57,24 +60,27 @@ def _timeline(timeline: Timeline, width: int, scale: float) -> Paper:
         scale=scale,
         label_width=max(width_of(label, 9.0) for label in _longest(labels)),
         legend_lines=len(legend),
+        always=[place for place, lane in enumerate(order) if lane in lacking],
     )
     paper = Paper(sheet.width, sheet.height, scale)
     facts = [*heading.facts, "sorted by rank", *([sheet.note] if sheet.note else [])]
-    named = sum(map(len, legend))
+    named = sum(index < len(layout.stages) for line in legend for index, _ in line)
     if named < len(layout.stages):
         facts.append(f"{named} of {len(layout.stages):,} stages named")
     _title(paper, width, heading, facts)
     _legend(paper, layout, legend)
     tops = _tops(layout, order, sheet)
     _ground(paper, timeline, layout, sheet, tops)
+    _gaps(paper, timeline, layout, sheet, tops)
     _bars(paper, timeline, layout, sheet, tops)
     _figures(paper, timeline, layout, sheet, tops)
     for place, (lane, top) in enumerate(tops.items()):
         if place % sheet.label_every == 0:
-            middle = sheet.top + top + layout.rows[lane].height * sheet.row / 2
-            paper.text(
-                sheet.left - sheet.px(8), middle, labels[lane], sheet.label_points, across="right"
-            )
+            row = layout.rows[lane]
+            middle = sheet.top + top + row.height * sheet.row / 2
+            colour = INK if row.recorded else SOFT
+            x = sheet.left - sheet.px(8)
+            paper.text(x, middle, labels[lane], sheet.label_points, colour, across="right")
     return paper
 
 
@@ -110,12 +116,14 @@ def _legend(paper: Paper, layout: Layout, lines: Sequence[Sequence[tuple[int, fl
     for number, line in enumerate(lines):
         middle = EDGE + TITLE + LINE + (number + 0.5) * LEGEND_LINE
         for index, x in line:
-            stage = layout.stages[index]
-            paper.text(
-                (EDGE + x + 17) * paper.scale, middle * paper.scale, stage.name, _LEGEND_POINTS
-            )
-            box = (EDGE + x, middle - 6, EDGE + x + 12, middle + 6)
-            colours.setdefault(stage.colour, []).append(_scaled(box, paper.scale))
+            is_stage = index < len(layout.stages)
+            name = layout.stages[index].name if is_stage else NOT_RECORDED
+            paper.text((EDGE + x + 17) * paper.scale, middle * paper.scale, name, _LEGEND_POINTS)
+            box = _scaled((EDGE + x, middle - 6, EDGE + x + 12, middle + 6), paper.scale)
+            if is_stage:
+                colours.setdefault(layout.stages[index].colour, []).append(box)
+            else:
+                paper.hatched([box], _HATCH, _HATCHED)
     for colour, boxes in colours.items():
         paper.boxes(boxes, colour)
 
@@ -208,6 +216,19 @@ def _bars(
         paper.boxes(boxes, colour, above=2 if colour in stages else 3)
 
 
+def _gaps(
+    paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet, tops: Mapping[int, int]
+) -> None:
+    """What was not recorded: hatched, under the bars."""
+    least = max(2, round(sheet.px(3)))
+    found = gap_bars(timeline, layout, tops, sheet.row, sheet.plot_width, least)
+    boxes = [
+        (sheet.left + gap.left, sheet.top + gap.top, sheet.left + gap.right, sheet.top + gap.bottom)
+        for gap in found
+    ]
+    paper.hatched(boxes, _HATCH, _HATCHED, above=1.5)
+
+
 def _figures(
     paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet, tops: Mapping[int, int]
 ) -> None:
@@ -265,11 +286,20 @@ def _nothing(timeline: Timeline, width: int, scale: float) -> Paper:
     return paper
 
 
-def _flow(names: Sequence[str], room: float) -> list[list[tuple[int, float]]]:
+def _legend_names(timeline: Timeline, layout: Layout) -> dict[int, str]:
+    """What the legend names, by index; the hatching has one more than the last stage."""
+    names = {index: stage.name for index, stage in enumerate(layout.stages)}
+    if not timeline.missing.gaps:
+        return names
+    # First, since the last may have no room, and nothing else in the picture explains it.
+    return {len(names): NOT_RECORDED, **names}
+
+
+def _flow(names: Mapping[int, str], room: float) -> list[list[tuple[int, float]]]:
     """Legend entries as (index, x) broken into a few lines of at most `room` design pixels."""
     lines: list[list[tuple[int, float]]] = []
     x = room
-    for index, name in enumerate(names):
+    for index, name in names.items():
         needed = 17 + width_of(name, _LEGEND_POINTS)
         if x + needed > room:
             if len(lines) == _LEGEND_LINES:

@@ -3,7 +3,7 @@
 A design pixel is 1/100 inch; the picture has `scale` real pixels for each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -57,11 +57,12 @@ def plan(
     scale: float,
     label_width: float,
     legend_lines: int,
+    always: Collection[int] = (),
 ) -> Sheet:
     """The sheet for rows of `units` plain rows' height each, from top to bottom.
 
     `groups` numbers the rows' ranks from 0, ascending. `width` and `label_width` are in design
-    pixels.
+    pixels. The ranks of rows at the places `always` stay when others are left out.
     """
     total = sum(units)
     wanted = min(max(_ROW * _FEW / total, _ROW_IN_COMPANY), _ROW)
@@ -72,7 +73,7 @@ def plan(
     room = MOST_HEIGHT - ceil((head + foot) * scale) - 2
     # Whole pixels: rows that differ by one would look like a pattern in the data.
     row = max(int(min(wanted * scale, room / total)), _LEAST_ROW)
-    kept = _thinned(units, groups, room / row)
+    kept = _thinned(units, groups, room / row, {groups[place] for place in always})
     points = min(max(row / scale * 0.62 / _PIXELS_PER_POINT, _SMALLEST_POINTS), LABEL_POINTS)
     label_every = max(1, ceil(points * _PIXELS_PER_POINT * 1.1 * scale / row))
     left = round((EDGE + label_width + 8) * scale)
@@ -95,17 +96,27 @@ def plan(
     )
 
 
-def _thinned(units: Sequence[float], groups: Sequence[int], room: float) -> tuple[int, ...]:
+def _thinned(
+    units: Sequence[float], groups: Sequence[int], room: float, always: Collection[int]
+) -> tuple[int, ...]:
     """Places of rows that together have at most `room` units.
 
-    Whole groups are left out at first, evenly, so that no stage disappears from all ranks.
+    Whole groups are left out at first, evenly, so that no stage disappears from all ranks. Those
+    that `always` names stay, unless they take more than half of the room.
     """
+    rows = zip(units, groups, strict=True)
+    if sum(unit for unit, group in rows if group in always) > room / 2:
+        always = ()
     kept = tuple(range(len(units)))
     every = 1
     while len(kept) > 1 and sum(units[place] for place in kept) > room:
         every += 1
         if every <= groups[-1]:
-            kept = tuple(place for place in range(len(units)) if groups[place] % every == 0)
+            kept = tuple(
+                place
+                for place in range(len(units))
+                if groups[place] % every == 0 or groups[place] in always
+            )
         else:
             kept = kept[::2]
     return kept

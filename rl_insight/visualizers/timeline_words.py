@@ -7,6 +7,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 
 from rl_insight.plain_text import count
+from rl_insight.visualizers import timeline_missing
 from rl_insight.visualizers.labels import LABEL_LIMIT, plain, shorten, utc
 from rl_insight.visualizers.timeline_model import Lane, Timeline
 from rl_insight.visualizers.troubles import TroubleList, losses, summarised
@@ -46,7 +47,7 @@ def row_labels(lanes: list[Lane]) -> list[str]:
 
 def row_notes(lane: Lane) -> list[str]:
     """Sentences about a lane that its label has no room for."""
-    notes = []
+    notes = [] if lane.recorded else ["Nothing was recorded in this lane."]
     if lane.rank_id is None:
         notes.append("The rank is unknown: neither the file nor its name tells it.")
     if len(lane.hosts) > 1:
@@ -65,16 +66,21 @@ def clock_words(lane: Lane) -> str | None:
 
 def heading(timeline: Timeline) -> Heading:
     """Title, origin as a date, and how much is shown."""
-    facts = [count(timeline.ranks, "rank")] if timeline.ranks else []
+    facts = [timeline_missing.rank_words(timeline)] if timeline.ranks else []
     if timeline.unknown_ranks:
         facts.append(f"{count(timeline.unknown_ranks, 'lane')} of unknown rank")
     if timeline.lanes:
-        facts.append(count(len(timeline.lanes), "lane"))
+        facts.append(count(timeline.recorded_lanes, "lane"))
         facts.append(_step_words(timeline))
     if any(lane.replica is not None for lane in timeline.lanes):
         # Beside a trainer's rank of the same number it reads as if one device had run both.
         facts.append("rollout ranks are counted inside their replica")
-    lost = losses(timeline.troubles, _NOUN, _EMPTY)
+    lost = [
+        *timeline_missing.losses(timeline.missing),
+        *losses(timeline.troubles, _NOUN, _EMPTY),
+    ]
+    drawn = timeline_missing.drawn_words(timeline.missing)
+    facts += [drawn] if drawn else []
     return Heading(
         title=TITLE,
         origin=_origin_words(timeline),
@@ -84,8 +90,9 @@ def heading(timeline: Timeline) -> Heading:
 
 
 def troubles(timeline: Timeline) -> TroubleList | None:
-    """The list of sources that gave less than they should, or None when all were well."""
-    return summarised(timeline.troubles, timeline.sources, _NOUN, _EMPTY)
+    """What is missing, and the sources that gave less than they should; None when all were well."""
+    listed = summarised(timeline.troubles, timeline.sources, _NOUN, _EMPTY)
+    return timeline_missing.added_to(listed, timeline)
 
 
 def nothing_to_draw(timeline: Timeline) -> str:

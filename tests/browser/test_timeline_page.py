@@ -247,11 +247,11 @@ def test_hover_all_ranks_lists_what_every_lane_does(open_page: Open) -> None:
     assert "2 lanes" in tip
     assert "Rank 0\t4.00 s\tmicro-batch 7" in tip
     assert "Rank 1\t5.50 s\tmicro-batch 7" in tip
-    assert "Nothing recorded: 1 lane" in tip
+    assert "No span at this time: 1 lane" in tip
     assert opened.page.locator("#cursor").is_visible()
     opened.press("Hover: Current Only")
     opened.point("actor_update - Rank 1", 9.5)
-    assert "Nothing recorded" not in opened.tip()
+    assert "No span" not in opened.tip()
     assert "Duration" in opened.tip()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rl_insight import presets, tables
+from rl_insight import presets, selection, tables
 from rl_insight.data.identity import compile_rules
 from rl_insight.data.tree import scan
 from rl_insight.errors import CacheError
@@ -20,6 +20,7 @@ from rl_insight.pipeline.parse import parse_unit
 from rl_insight.pipeline.settle import MergeOptions
 from rl_insight.pipeline.units import source_id
 from rl_insight.schema import SCHEMAS, SOURCES, TIMELINE_TABLES
+from rl_insight.selection import Selection
 from tests.made_up_parser import NoteParser, capture, write_note
 
 Rows = list[dict[str, Any]]
@@ -241,6 +242,18 @@ def test_filters_take_away_lanes_with_all_that_belongs_to_them(root: Path) -> No
         (None, "skipped", "rank 0 is not in input.rank_list"),
         (1, "ok", None),
     ]
+
+
+def test_the_captures_tell_what_was_asked_for(root: Path) -> None:
+    write_note(root / "train" / "r1.note", **whole_step(rank_id=1, step=11))
+    lanes = layout.table(root.parent / "out" / "tables", "lanes")
+
+    run(root, ranks={1, 2}, roles={"train"})
+    chosen = selection.of(tables.read(lanes).schema)
+    run(root)
+
+    assert chosen == Selection(frozenset({1, 2}), None, frozenset({"train"}))
+    assert selection.of(tables.read(lanes).schema) == Selection()
 
 
 def test_a_filter_that_widens_again_gives_back_the_same_tables(root: Path) -> None:

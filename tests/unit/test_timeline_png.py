@@ -183,3 +183,49 @@ def test_asking_for_the_visualizers_loads_no_drawing_library() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_the_picture_hatches_what_is_missing_and_says_how_much_in_its_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = timeline_tables.grid(4, 3, without=[(1, 2), (2, 1), (2, 2), (2, 3)])
+    written: dict[str, float] = {}
+    boxes: list[ink.Box] = []
+    write, hatch = ink.Paper.text, ink.Paper.hatched
+
+    def text(paper: ink.Paper, x: float, y: float, text: str, *how, **more) -> None:  # type: ignore[no-untyped-def]
+        written[text] = y
+        write(paper, x, y, text, *how, **more)
+
+    def hatched(paper: ink.Paper, found, *how, **more) -> None:  # type: ignore[no-untyped-def]
+        boxes.extend(found)
+        hatch(paper, found, *how, **more)
+
+    monkeypatch.setattr(ink.Paper, "text", text)
+    monkeypatch.setattr(ink.Paper, "hatched", hatched)
+    picture = drawn(made, tmp_path, 800, 1)
+
+    (facts,) = [text for text in written if text.startswith("3 of 4 ranks · 3 lanes")]
+    assert written["4 of 12 captures missing"] == written[facts]
+    assert written["not recorded"] == written["actor_update"]
+    # The legend's, a stretch of rank 1 and all of rank 2; rows lie where their labels do.
+    swatch, stretch, lane = boxes
+    assert swatch[3] < stretch[1]
+    assert stretch[1] < written["actor_update - Rank 1"] < stretch[3]
+    assert lane[1] < written["actor_update - Rank 2"] < lane[3]
+    assert stretch[2] - stretch[0] < (lane[2] - lane[0]) / 10
+    assert max(lane[2], stretch[2]) <= size(picture)[0]
+
+
+def test_ranks_that_lack_something_are_the_last_to_be_left_out() -> None:
+    groups = [lane // 4 for lane in range(20_000)]
+    always = [4 * 777 + 1, 4 * 778]
+
+    sheet = plan([1.0] * 20_000, groups, 2000, 2, 250, 1, always)
+
+    assert len(sheet.kept) < 20_000
+    assert {777, 778} <= {place // 4 for place in sheet.kept}
+    assert sheet.height <= MOST_HEIGHT
+    everywhere = plan([1.0] * 20_000, groups, 2000, 2, 250, 1, range(20_000))
+    assert 0 < len(everywhere.kept) < 20_000
+    assert everywhere.height <= MOST_HEIGHT

@@ -17,14 +17,18 @@
     return text.replace(/[&<>$]/g, (character) => entities[character]);
   }
 
-  /** Rows from top to bottom: lanes in order, without those whose stages are all hidden. */
-  function arrange(model, sorting, hidden) {
+  /**
+   * Rows from top to bottom: lanes in order, without those whose stages are all hidden; with `gaps`
+   * also lanes that were never recorded.
+   */
+  function arrange(model, sorting, hidden, gaps) {
     const { lanes, group } = model.sortings[sorting];
     const rows = [];
     let top = 0;
     lanes.forEach((lane, place) => {
-      const shown = [...model.stagesOf[lane]].some((stage) => !hidden.has(stage));
-      if (!shown) return;
+      const stages = [...model.stagesOf[lane]];
+      const shown = stages.some((stage) => !hidden.has(stage)) || !stages.length;
+      if (!shown || !(gaps || model.rows[lane].recorded)) return;
       const height = model.rows[lane].height;
       rows.push({ lane, top, height, band: group[place] % 2 });
       top += height;
@@ -215,8 +219,8 @@
    * The figure of a view.
    *
    * view: from, to (ns, of what is drawn), shownFrom, shownTo (ns, on screen), top, bottom (units of
-   * plain rows on screen), row (pixels of a plain row), cell (ns of a pixel), ranges, hidden (set of
-   * stages), width, height (pixels of the figure), left (pixels for labels), labels (by lane).
+   * plain rows on screen), row (pixels of a plain row), cell (ns of a pixel), ranges, gaps, hidden
+   * (set of stages), width, height (pixels of the figure), left (pixels for labels), labels (by lane).
    */
   function figure(model, arrangement, view) {
     const rows = between(arrangement, view.top, view.bottom);
@@ -225,6 +229,7 @@
     const every = Math.max(1, Math.ceil(13 / view.row));
     const labelled = rows.filter((_, place) => place % every === 0);
     const data = [
+      ...RLTimeline.gapTraces(model, view, rows),
       ...barTraces(model, collect(model, view, rows)),
       ...textTraces(model, view, rows),
     ];
@@ -258,7 +263,10 @@
         fixedrange: true,
         tickmode: "array",
         tickvals: labelled.map((row) => row.top + row.height / 2),
-        ticktext: labelled.map((row) => literal(view.labels[row.lane])),
+        ticktext: labelled.map((row) => {
+          const text = literal(view.labels[row.lane]);
+          return model.rows[row.lane].recorded ? text : `<span style="color:#6b7078">${text}</span>`;
+        }),
         tickfont: { size: Math.max(9, Math.min(12.5, view.row * 0.62)) },
         ticklabelstandoff: 7,
         showgrid: false,
@@ -276,7 +284,7 @@
     const { data, layout } = figure(model, arrangement, view);
     const edge = 16;
     const width = view.width + edge;
-    const legend = legendLines(model, view.hidden, width - 2 * edge);
+    const legend = legendLines(model, view, width - 2 * edge);
     const lines = [
       `<span style="font-size:17px"><b>${literal(model.title)}</b></span>`,
       `<span style="color:#565b63">${literal(model.facts)}</span>`,
@@ -294,20 +302,24 @@
     return { data, layout };
   }
 
-  function legendLines(model, hidden, room) {
+  function legendLines(model, view, room) {
     const pen = document.createElement("canvas").getContext("2d");
     pen.font = `12.5px ${FONT}`;
     const lines = [];
     let free = 0;
-    model.stages.forEach((stage, index) => {
-      if (hidden.has(index)) return;
-      const wide = pen.measureText(`■ ${stage.name}`).width + 28;
+    function add(sign, colour, name) {
+      const wide = pen.measureText(`${sign} ${name}`).width + 28;
       if (wide > free) {
         lines.push([]);
         free = room;
       }
       free -= wide;
-      lines[lines.length - 1].push(`<span style="color:${stage.colour}">■</span> ${literal(stage.name)}`);
+      lines[lines.length - 1].push(`<span style="color:${colour}">${sign}</span> ${literal(name)}`);
+    }
+    // First, since the last lines may be cut, and nothing else in the picture explains it.
+    if (model.hasGaps && view.gaps) add("▨", RLTimeline.GAP_COLOUR, RLTimeline.GAP_NAME);
+    model.stages.forEach((stage, index) => {
+      if (!view.hidden.has(index)) add("■", stage.colour, stage.name);
     });
     const shown = lines.slice(0, MOST_LEGEND_LINES).map((line) => line.join("\u2003\u2003"));
     if (shown.length < lines.length) shown[shown.length - 1] += "\u2003\u2003…";

@@ -9,6 +9,8 @@
     ["Free", 5, "#d5d8dd"],
   ];
 
+  const MOST_GAPS = 4; // of the lanes in which something is missing, in the list of all
+
   function element(tag, text, className) {
     const made = document.createElement(tag);
     if (text !== undefined) made.textContent = text;
@@ -153,8 +155,9 @@
   }
 
   /** What every lane in `rows` does between `from` and `to` (one pixel), grouped by stage. */
-  function everyLane(model, rows, from, to, hidden, ranges) {
+  function everyLane(model, rows, from, to, { hidden, ranges, gaps }) {
     const groups = new Map();
+    const lacking = [];
     let idle = 0;
     for (const { lane } of rows) {
       let busy = false;
@@ -171,14 +174,16 @@
         if (!groups.has(stage)) groups.set(stage, []);
         groups.get(stage).push({ lane, at, inside });
       }
-      if (!busy) idle += 1;
+      const gap = gaps && RLTimeline.gapAt(model, lane, from, to);
+      if (!busy && gap) lacking.push({ lane, gap });
+      else if (!busy) idle += 1;
     }
-    return { groups, idle, ranges };
+    return { groups, lacking, idle, ranges };
   }
 
   /** The list of all lanes, at most about `most` lines long. */
   function all(model, time, doing, most) {
-    const { groups, idle, ranges } = doing;
+    const { groups, lacking, idle, ranges } = doing;
     const made = [heading(null, `At ${RLTimeline.relative(model, time)}`, RLTimeline.wall(model, time))];
     const total = [...groups.values()].reduce((sum, group) => sum + group.length, 0);
     const room = Math.max(most - 2 * groups.size - 2, groups.size * 2);
@@ -186,7 +191,8 @@
       const share = total <= room ? group.length : Math.max(2, Math.floor((room * group.length) / total));
       made.push(stageSection(model, model.stages[stage], group, share, ranges));
     }
-    if (idle) made.push(element("p", `${groups.size ? "Nothing recorded" : "Nothing recorded here"}: ${lanes(idle)}`, "note"));
+    if (lacking.length) made.push(gapSection(model, lacking));
+    if (idle) made.push(element("p", `No span at this time: ${lanes(idle)}`, "note"));
     return made;
   }
 
@@ -210,6 +216,29 @@
       const rest = (group.length - share).toLocaleString("en");
       section.append(element("p", `… and ${rest} more (the longest are listed)`, "rest"));
     }
+    return section;
+  }
+
+  /** A gap: what is missing there, and why where that is known. */
+  function missing(model, row, gap) {
+    const rows = [["Lane", model.rows[row.lane].label]];
+    if (model.rows[row.lane].recorded) {
+      rows.push(["Others ran from", moment(model, -1, gap.from)], ["to", moment(model, -1, gap.to)]);
+    }
+    const made = [heading(null, gap.words), table(rows)];
+    made[0].prepend(RLTimeline.gapSwatch());
+    for (const text of [...gap.reasons, ...model.rows[row.lane].notes]) made.push(element("p", text, "note"));
+    return made;
+  }
+
+  /** The lanes in which something is missing, the first few by name. */
+  function gapSection(model, lacking) {
+    const section = element("section");
+    const title = heading(null, RLTimeline.GAP_NAME, lanes(lacking.length));
+    title.prepend(RLTimeline.gapSwatch());
+    section.append(title, table(lacking.slice(0, MOST_GAPS).map(({ lane }) => [model.rows[lane].label])));
+    const rest = lacking.length - MOST_GAPS;
+    if (rest > 0) section.append(element("p", `… and ${rest.toLocaleString("en")} more`, "rest"));
     return section;
   }
 
@@ -244,5 +273,5 @@
     tip.style.top = `${Math.max(8, top)}px`;
   }
 
-  RLTimeline.hover = { current, about, everyLane, all, hitIn, show };
+  RLTimeline.hover = { current, missing, about, everyLane, all, hitIn, show };
 })();

@@ -24,7 +24,23 @@ const RLTimeline = {};
       }
       return found;
     });
-    return { ...data, start, end, lines, truncated, inferred, undated, stagesOf };
+    const gaps = data.rows.map(() => []);
+    for (const gap of data.gaps) gaps[gap.lane].push(gap);
+    likeOthers(data.rows, stagesOf);
+    return { ...data, start, end, lines, gaps, hasGaps: data.gaps.length > 0, truncated, inferred, undated, stagesOf };
+  }
+
+  /** A lane that was never recorded comes and goes with the stages of its role's other lanes. */
+  function likeOthers(rows, stagesOf) {
+    const ofRole = new Map();
+    const kind = (row) => row.role.replace(/_replica_\d+$/, "");
+    rows.forEach((row, lane) => {
+      if (!ofRole.has(kind(row))) ofRole.set(kind(row), new Set());
+      for (const stage of stagesOf[lane]) ofRole.get(kind(row)).add(stage);
+    });
+    rows.forEach((row, lane) => {
+      if (!row.recorded) stagesOf[lane] = ofRole.get(kind(row));
+    });
   }
 
   /** How long a span is, in nanoseconds. */

@@ -27,6 +27,7 @@
     sorting: "default",
     hidden: new Set(),
     ranges: hasRanges,
+    gaps: true,
     fit: false,
     dragmode: "zoom",
     from: 0,
@@ -40,7 +41,7 @@
   let waiting = 0;
 
   function rearrange() {
-    arrangement = RLTimeline.arrange(model, state.sorting, state.hidden);
+    arrangement = RLTimeline.arrange(model, state.sorting, state.hidden, state.gaps);
     counts = RLTimeline.overview(model, arrangement, state.hidden);
     sliderWidth = 0;
   }
@@ -100,6 +101,7 @@
       from: state.from - span / 2,
       to: state.to + span / 2,
       ranges: state.ranges && row >= 16,
+      gaps: state.gaps,
       hidden: state.hidden,
       dragmode: state.dragmode,
     };
@@ -232,15 +234,17 @@
     if (state.hover === "all") {
       showCursor(at.x);
       const doing = RLTimeline.hover.everyLane(
-        model, arrangement.rows, at.time - view.cell / 2, at.time + view.cell / 2, state.hidden, state.ranges,
+        model, arrangement.rows, at.time - view.cell / 2, at.time + view.cell / 2, state,
       );
       const lines = Math.min(MOST_LINES, Math.floor((window.innerHeight - 90) / 21));
       return RLTimeline.hover.show(tip, RLTimeline.hover.all(model, at.time, doing, lines), event.clientX, event.clientY);
     }
     cursor.hidden = true;
     const hit = at.row && RLTimeline.hover.hitIn(model, at.row, at.down, at.time, view.cell * 1.5, state.hidden, view.ranges);
-    if (!hit) return hideTip();
-    return RLTimeline.hover.show(tip, RLTimeline.hover.current(model, hit), event.clientX, event.clientY);
+    const gap = !hit && at.row && state.gaps && RLTimeline.gapAt(model, at.row.lane, at.time - view.cell * 1.5, at.time + view.cell * 1.5);
+    if (!hit && !gap) return hideTip();
+    const content = hit ? RLTimeline.hover.current(model, hit) : RLTimeline.hover.missing(model, at.row, gap);
+    return RLTimeline.hover.show(tip, content, event.clientX, event.clientY);
   }
 
   function wheel(event) {
@@ -320,12 +324,17 @@
       });
       return button;
     });
+    const missing = model.hasGaps ? RLTimeline.gapButton(() => {
+      state.gaps = !state.gaps;
+      update();
+    }) : null;
     function update() {
+      if (missing) missing.setAttribute("aria-pressed", String(state.gaps));
       buttons.forEach((button, index) => button.setAttribute("aria-pressed", String(!state.hidden.has(index))));
       rearrange();
       redraw();
     }
-    byId("legend").append(...buttons);
+    byId("legend").append(...buttons, ...(missing ? [missing] : []));
     update();
   }
 
