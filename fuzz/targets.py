@@ -13,20 +13,16 @@ from rl_insight import config, config_file
 from rl_insight.data import identity, names, roles
 from rl_insight.data.user_rules import compile_rules
 from rl_insight.errors import RLInsightError
-from rl_insight.parsers import nvtx_rows
-from rl_insight.parsers.base import Parser, Source
-from rl_insight.parsers.gmm import PARSER as GMM
-from rl_insight.parsers.gmm import GmmParser
-from rl_insight.parsers.mstx import PARSER as MSTX
-from rl_insight.parsers.nvtx import PARSER as NVTX
+from rl_insight.parsers import PARSERS, Source, nvtx_rows
 from rl_insight.parsers.nvtx_json import JsonRows
 from rl_insight.parsers.nvtx_sqlite import SqliteRows
-from rl_insight.parsers.torch import PARSER as TORCH
 from rl_insight.parsers.torch_events import TorchEvent, TorchEventExact
 from rl_insight.problems import Problems
 from rl_insight.readers import arrow_folder, json_entries, torch_file
 from rl_insight.readers.bytestream import ByteStream
 from rl_insight.readers.chrome_trace import ChromeTraceReader
+from rl_insight.readers.npy import MAGIC as NPY_MAGIC
+from rl_insight.readers.torch_zip import MAGIC as ZIP_MAGIC
 from rl_insight.schema import SCHEMAS, STATUSES
 
 Target = Callable[[bytes, Path], None]
@@ -104,7 +100,7 @@ def arrow(data: bytes, folder: Path) -> None:
 
 def tensor_file(data: bytes, folder: Path) -> None:
     """What `torch.save` or `numpy.save` may have written; torch itself is not asked."""
-    if data.startswith((torch_file.ZIP_MAGIC, torch_file.NPY_MAGIC)):
+    if data.startswith((ZIP_MAGIC, NPY_MAGIC)):
         torch_file.read(_file(data, folder), 1 << 20)
 
 
@@ -128,15 +124,15 @@ def identities(data: bytes, folder: Path) -> None:
     compile_rules([expression] if expression else None)
 
 
-def _parse(parser: Parser | GmmParser, folder: Path, path: str, *files: str) -> None:
-    parsed = parser.parse(Source("s", path, folder, files or (path,)), _OPTIONS)
-    for name, parts in parsed.parts.items():
+def _parse(name: str, folder: Path, path: str, *files: str) -> None:
+    parsed = PARSERS.get(name).parse(Source("s", path, folder, files or (path,)), _OPTIONS)
+    for table_name, parts in parsed.parts.items():
         for part in parts:
-            assert part.schema.equals(SCHEMAS[name])
+            assert part.schema.equals(SCHEMAS[table_name])
     assert parsed.status in STATUSES
     assert parsed.status in ("ok", "skipped") or parsed.detail
-    for name, table in parsed.tables.items():
-        assert table.schema.equals(SCHEMAS[name])
+    for table_name, table in parsed.tables.items():
+        assert table.schema.equals(SCHEMAS[table_name])
         table.validate(full=True)
     if "spans" in parsed.tables and parsed.tables["spans"].num_rows:
         # Whatever the file says, a bar has a length and stays inside the years of int64.
@@ -148,7 +144,7 @@ def _parse(parser: Parser | GmmParser, folder: Path, path: str, *files: str) -> 
 def torch(data: bytes, folder: Path) -> None:
     """A capture of the PyTorch profiler, up to its tables."""
     _file(data, folder, "actor_update/prof_rank-0_1.json")
-    _parse(TORCH, folder, "actor_update/prof_rank-0_1.json")
+    _parse("torch", folder, "actor_update/prof_rank-0_1.json")
 
 
 def mstx_text(data: bytes, folder: Path) -> None:
@@ -164,7 +160,7 @@ def mstx_database(data: bytes, folder: Path) -> None:
 def _mstx(data: bytes, folder: Path, name: str) -> None:
     path = f"actor_update/a_ascend_pt/ASCEND_PROFILER_OUTPUT/{name}"
     _file(data, folder, path)
-    _parse(MSTX, folder, "actor_update/a_ascend_pt", path)
+    _parse("mstx", folder, "actor_update/a_ascend_pt", path)
 
 
 def mstx_metadata(data: bytes, folder: Path) -> None:
@@ -175,28 +171,28 @@ def mstx_metadata(data: bytes, folder: Path) -> None:
     for file in files:
         _file(data, folder, file)
     _file(b'[{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": "5.0", "dur": 1}]', folder, trace)
-    _parse(MSTX, folder, capture, trace, *files)
+    _parse("mstx", folder, capture, trace, *files)
 
 
 def nvtx_lines(data: bytes, folder: Path) -> None:
     """An export of nsys as JSON lines, up to its tables."""
     _file(data, folder, "worker_process_1.jsonl")
-    _parse(NVTX, folder, "worker_process_1.jsonl")
+    _parse("nvtx", folder, "worker_process_1.jsonl")
 
 
 def nvtx_database(data: bytes, folder: Path) -> None:
     """The same as a database."""
     _file(data, folder, "worker_process_1.sqlite")
-    _parse(NVTX, folder, "worker_process_1.sqlite")
+    _parse("nvtx", folder, "worker_process_1.sqlite")
 
 
 def gmm(data: bytes, folder: Path) -> None:
     """A group list, up to its rows."""
-    if data.startswith((torch_file.ZIP_MAGIC, torch_file.NPY_MAGIC)):
+    if data.startswith((ZIP_MAGIC, NPY_MAGIC)):
         stem = "step_1/actor_update/step0/rank0/dump_tensor_data"
         path = f"{stem}/NPU.npu_grouped_matmul.0.forward.kwargs.group_list.pt"
         _file(data, folder, path)
-        _parse(GMM, folder, stem, path)
+        _parse("gmm", folder, stem, path)
 
 
 TARGETS: dict[str, Target] = {

@@ -85,6 +85,43 @@ class Extent:
         if len(self._buckets) > _MOST_BUCKETS:
             self._thin()
 
+    def add_block(self, starts: IntArray, ends: IntArray) -> None:
+        """The same for many events that as a rule lie close together, where finer is not needed.
+
+        Without a pause of an hour between any two they are of one group, however they lie in it.
+        """
+        if len(starts) == 0:
+            return
+        first, last = int(starts.min()), int(ends.max())
+        if last - first > _LONGEST_PAUSE_NS:
+            self.add(starts, ends)
+            return
+        number = first // _BUCKET_NS
+        old = self._buckets.get(number, (first, last, 0))
+        self._buckets[number] = (min(old[0], first), max(old[1], last), old[2] + len(starts))
+        if len(self._buckets) > _MOST_BUCKETS:
+            self._thin()
+
+    @property
+    def bounds(self) -> tuple[int, int] | None:
+        """The first start and the last end of all events, in ns; None without events."""
+        if not self._buckets:
+            return None
+        buckets = self._buckets.values()
+        return min(first for first, _, _ in buckets), max(last for _, last, _ in buckets)
+
+    def keep(self, earliest: int, latest: int) -> int:
+        """Forget what lies outside of these times (ns); returns how many events that were."""
+        lost = self._strays
+        kept = {}
+        for number, (first, last, count) in self._buckets.items():
+            if last < earliest or first > latest:
+                lost += count
+            else:
+                kept[number] = (max(first, earliest), min(last, latest), count)
+        self._buckets, self._strays = kept, 0
+        return lost
+
     def absorb(self, other: "Extent") -> None:
         """Take all that `other` has collected."""
         for number, (start, end, count) in other._buckets.items():

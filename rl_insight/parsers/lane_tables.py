@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rl_insight import tables
-from rl_insight.intervals import IntArray
+from rl_insight.intervals import IntArray, clip
 from rl_insight.parsers.collectives import Collectives
 from rl_insight.parsers.device_tables import Seen
 from rl_insight.parsers.stages import Span
@@ -21,13 +21,18 @@ Windows = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class LaneRows:
-    """What all rows of one lane share; `base_ns` is added to their times."""
+    """What all rows of one lane share; `base_ns` is added to their times.
+
+    `within` is from when to when the capture goes, as it counts them (ns): what a stray time puts
+    elsewhere was counted as a problem, and is no row.
+    """
 
     lane_id: str
     source_id: str
     rank_id: int | None = None
     host: str | None = None
     base_ns: int = 0
+    within: tuple[int, int] | None = None
 
     def span_ids(self, spans: Sequence[Span]) -> list[str]:
         """One id for each of `spans`."""
@@ -93,7 +98,10 @@ def breakdown_table(seen: Seen, stage_ids: Sequence[str], lane: LaneRows) -> pa.
 
 def activity_table(seen: Seen, lane: LaneRows) -> pa.Table:
     """Rows of `activity`."""
-    parts = list(seen.activity.items())
+    parts = [
+        (name, (intervals if lane.within is None else clip(intervals, *lane.within), gap))
+        for name, (intervals, gap) in seen.activity.items()
+    ]
     lengths = [len(intervals) for _, (intervals, _) in parts]
     nothing: IntArray = np.empty(0, np.int64)
     starts = np.concatenate([nothing, *(intervals.starts for _, (intervals, _) in parts)])
@@ -125,6 +133,11 @@ def collective_table(
     if not columns:
         return tables.empty(COLLECTIVES)
     starts = np.asarray(columns["start_ns"], dtype=np.int64)
+    if lane.within is not None and (starts[0] < lane.within[0] or starts[-1] > lane.within[1]):
+        low = int(np.searchsorted(starts, lane.within[0]))
+        high = int(np.searchsorted(starts, lane.within[1], side="right"))
+        columns = {name: values[low:high] for name, values in columns.items()}
+        starts = starts[low:high]
     inside: list[str | None] = [None] * len(starts)
     # Stages are in order of start: where two overlap, a call belongs to the later one.
     for (low, high), span_id in zip(windows, stage_ids, strict=True):

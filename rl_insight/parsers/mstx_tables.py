@@ -73,6 +73,7 @@ def _lane(
     }
     if capture.first_ns is None or capture.last_ns is None:
         return {"lanes": tables.from_rows(LANES, [lane])}
+    rows = replace(rows, within=(capture.first_ns, capture.last_ns))
     start, end = _session(capture.first_ns, capture.last_ns, capture.session, told)
     lane |= {
         "capture_start_ns": capture.first_ns if start is None else start,

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rl_insight.parsers.extent import ABSOLUTE_NS
+from rl_insight.parsers.extent import ABSOLUTE_NS, DOUBTFUL_NS, Extent
 from rl_insight.parsers.nvtx_clock import Clock
 from rl_insight.parsers.nvtx_devices import NvtxDevices, ProcessDevices
 from rl_insight.parsers.nvtx_names import are_operators
@@ -59,6 +59,8 @@ class NvtxCapture:
         self.devices = NvtxDevices()
         self.end_ns = 0
         """When the capture ended; where it does not say so, when the last thing in it did."""
+        self.within: tuple[int, int] | None = None
+        """From its first start to its last end; None where nothing in it has a time."""
         self.cut_ns: int | None = None
         """A range that lasts until then was still open; None where that cannot be told."""
         self._characters = 0
@@ -89,9 +91,10 @@ class NvtxCapture:
         self._held.clear()
         self._lose("unnamed_kernel", self.devices.unnamed, "a kernel's name is not in StringIds")
         self._lose("events_left_out", self.devices.left_out, "of more processes than are kept")
-        last = max((until for _, until in self._extents()), default=0)
+        self._drop_strays()
+        last = 0 if self.within is None else self.within[1]
         length = None if self.is_absolute else self.clock.length_ns
-        if self._open:
+        if any(map(len, self._open)):
             still_open = joined(self._open)
             # Without a known end, it is the last that happened, and one ns more: only what was
             # open then reaches it.
@@ -99,6 +102,7 @@ class NvtxCapture:
             self._close(still_open, end)
             last = max(last, end)
             self.cut_ns = end
+            self.within = self._bounds()
         self.end_ns = last if length is None else length
         self.cut_ns = self.cut_ns if length is None else length
 
@@ -127,14 +131,46 @@ class NvtxCapture:
     @property
     def is_absolute(self) -> bool:
         """Whether times are Unix time already."""
-        return min((since for since, _ in self._extents()), default=0) > ABSOLUTE_NS
+        return self.within is not None and self.within[0] > ABSOLUTE_NS
 
-    def _extents(self) -> Iterator[tuple[int, int]]:
-        """The first start and the last end of the ranges, and of the device, of each process."""
-        seen: list[ProcessRanges | ProcessDevices] = [*self._ranges.values()]
-        for one in (*seen, *self.devices.processes.values()):
-            if one.first_ns is not None and one.last_ns is not None:
-                yield one.first_ns, one.last_ns
+    def _extents(self) -> Iterator[ProcessRanges | ProcessDevices]:
+        """The ranges and the device of each process."""
+        yield from self._ranges.values()
+        yield from self.devices.processes.values()
+
+    def _bounds(self) -> tuple[int, int] | None:
+        """From the first start to the last end of all ranges and of all device activity."""
+        found = [one.extent.bounds for one in self._extents() if one.extent.bounds is not None]
+        if not found:
+            return None
+        return min(first for first, _ in found), max(last for _, last in found)
+
+    def _drop_strays(self) -> None:
+        """Forget what lies far from everything else: one stray time must not stretch a lane.
+
+        Where the capture says how long it was, `Clock.possible` has seen to that.
+        """
+        open_before = sum(map(len, self._open))
+        together = Extent()
+        for one in self._extents():
+            together.absorb(one.extent)
+        for waiting in self._open:
+            together.add_block(waiting.starts, waiting.starts)
+        believed = together.settle(None)
+        if believed is None:
+            return
+        earliest, latest = believed.earliest, believed.latest
+        if believed.first <= ABSOLUTE_NS and self.clock.length_ns is not None:
+            slack = max(self.clock.length_ns, DOUBTFUL_NS)
+            earliest, latest = -slack, self.clock.length_ns + slack
+        strays = sum(one.keep(earliest, latest) for one in self._extents())
+        self._open = [
+            waiting.select_if((waiting.starts >= earliest) & (waiting.starts <= latest))
+            for waiting in self._open
+        ]
+        strays += open_before - sum(map(len, self._open))
+        self._lose("outside_capture", strays, "an event far outside the capture")
+        self.within = self._bounds()
 
     def _add_strings(self, batch: Strings) -> None:
         for number, value in zip(batch.ids, batch.values, strict=True):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rl_insight.intervals import IntArray
 from rl_insight.parsers.collectives import Collective, Collectives
 from rl_insight.parsers.devices import Devices
+from rl_insight.parsers.extent import Extent
 from rl_insight.parsers.kernel_names import COMMUNICATION, COMPUTING, kernel_class
 from rl_insight.parsers.nvtx_rows import (
     ACTIVITY,
@@ -58,17 +59,21 @@ class ProcessDevices:
     def __init__(self, names: OpNames) -> None:
         self.devices = Devices(names)
         self.collectives = Collectives()
-        self.first_ns: int | None = None
-        self.last_ns: int | None = None
+        self.extent = Extent()
 
     def add(
         self, owners: Sequence[int | None], starts: IntArray, durations: IntArray, codes: IntArray
     ) -> None:
         """Take events; sequences of one length."""
-        first, last = int(starts.min()), int((starts + durations).max())
-        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
-        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+        self.extent.add_block(starts, starts + durations)
         self.devices.add(owners, starts, durations, codes)
+
+    def keep(self, earliest: int, latest: int) -> int:
+        """Forget that anything was outside of these times (ns); returns how many events that were.
+
+        They are among `devices` and `collectives` all the same, and no rows (`LaneRows.within`).
+        """
+        return self.extent.keep(earliest, latest)
 
 
 class NvtxDevices:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from rl_insight.data import roles
 from rl_insight.intervals import IntArray
 from rl_insight.parsers.annotations import Annotations, batch_of
+from rl_insight.parsers.extent import Extent
 from rl_insight.parsers.nvtx_names import UNNAMED, is_library
 from rl_insight.parsers.nvtx_rows import LONGEST_NAME, MISSING, Ranges, thread_of
 
@@ -47,6 +48,13 @@ class _Longest:
         if self.count > 3 * self.most:
             self.thin()
 
+    def keep(self, earliest: int, latest: int) -> None:
+        """Forget those outside of these times (ns)."""
+        self.parts = [
+            part.select_if((part.starts >= earliest) & (part.ends <= latest)) for part in self.parts
+        ]
+        self.count = sum(map(len, self.parts))
+
     def thin(self) -> None:
         """Keep the `most` longest."""
         if self.count <= self.most:
@@ -62,15 +70,14 @@ class _Longest:
 class ProcessRanges:
     """Collects the ranges of one process; all have an end and a length.
 
-    `first_ns` and `last_ns` are the first start and the last end, also of those not kept.
+    `extent` is from the first start to the last end, also of those not kept.
     """
 
     def __init__(self, most: int = MOST_RANGES, most_operators: int = MOST_OPERATORS) -> None:
         self._wanted = _Longest(most)
         self._others = _Longest(most)
         self._operators = _Longest(most_operators)
-        self.first_ns: int | None = None
-        self.last_ns: int | None = None
+        self.extent = Extent()
 
     def add(
         self, ranges: Ranges, own: IntArray, operators: npt.NDArray[np.bool_], names: "KeptNames"
@@ -82,9 +89,7 @@ class ProcessRanges:
         if len(own) == 0:
             return
         starts, ends = ranges.starts[own], ranges.ends[own]
-        first, last = int(starts.min()), int(ends.max())
-        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
-        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+        self.extent.add_block(starts, ends)
         # Operators come by the million, and most are too short to stay: none of those is touched.
         called = operators[own]
         long = ends - starts >= self._operators.shortest
@@ -102,6 +107,12 @@ class ProcessRanges:
         )
         self._wanted.add(rest.select(chosen))
         self._others.add(rest.select(~chosen))
+
+    def keep(self, earliest: int, latest: int) -> int:
+        """Forget the ranges outside of these times (ns); returns how many there were."""
+        for store in (self._wanted, self._others, self._operators):
+            store.keep(earliest, latest)
+        return self.extent.keep(earliest, latest)
 
     @property
     def left_out(self) -> int:

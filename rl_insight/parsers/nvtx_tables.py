@@ -51,8 +51,8 @@ class _Lane:
     def extent(self) -> tuple[int, int] | None:
         """From its first to its last range; without ranges, of its device activity."""
         for part in (self.process.ranges, self.process.devices):
-            if part is not None and part.first_ns is not None and part.last_ns is not None:
-                return part.first_ns, part.last_ns
+            if part is not None and part.extent.bounds is not None:
+                return part.extent.bounds
         return None
 
 
@@ -68,7 +68,9 @@ def build(capture: NvtxCapture, wanted: Wanted) -> dict[str, pa.Table]:
     parts = []
     for number, (lane, rank) in enumerate(zip(lanes, told, strict=True)):
         lane_id = f"{wanted.source_id}-{number}"
-        rows = LaneRows(lane_id, wanted.source_id, rank.rank_id, host, moment.base_ns)
+        rows = LaneRows(
+            lane_id, wanted.source_id, rank.rank_id, host, moment.base_ns, capture.within
+        )
         lane.is_alone = len(lanes) == 1
         parts.append(_tables(capture, wanted, moment, lane, rows, rank))
     return {

@@ -84,7 +84,8 @@ def build(capture: TorchCapture, told: Told, wanted: Wanted) -> dict[str, pa.Tab
         "capture_end_ns": base + max(end, bounds.last),
         "clock": clock,
     }
-    rows = LaneRows(wanted.lane_id, wanted.source_id, told.rank_id, told.host, base)
+    within = (bounds.first, bounds.last)
+    rows = LaneRows(wanted.lane_id, wanted.source_id, told.rank_id, told.host, base, within)
     spans = _spans(capture, wanted)
     ids = rows.span_ids(spans)
     windows, stage_ids = lane_tables.stages_of(spans, ids)
