@@ -107,7 +107,7 @@ class _Reading:
         columns = [asked.optional(table, name) for name in ("message", "domainId", "globalTid")]
         query = f"SELECT {asked.times(table)}, {', '.join(columns)} FROM {table}"
         if asked.has(table, "eventType"):
-            query += f" WHERE eventType IN ({', '.join(map(str, _STAGE_TYPES))})"
+            query += f" WHERE CAST(eventType AS INTEGER) IN ({', '.join(map(str, _STAGE_TYPES))})"
 
         problems = self._capture.problems
 

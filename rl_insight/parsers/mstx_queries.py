@@ -25,6 +25,7 @@ class AscendDatabase:
         self._connection = connection
         self._problems = problems
         self._columns: dict[str, tuple[str, ...]] = {}
+        self._checked: set[str] = set()
         self.damage: str | None = None
         """The first thing that went wrong, for a person."""
 
@@ -52,6 +53,9 @@ class AscendDatabase:
         """The rows of `query`, which is about `table`, in chunks."""
         try:
             yield from sqlite.chunks(self._connection, query, values)
+            if table not in self._checked:
+                self._checked.add(table)
+                sqlite.check(self._connection, table)
         except sqlite.DAMAGE as error:
             self._lose(table, error)
 

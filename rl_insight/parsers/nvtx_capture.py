@@ -187,6 +187,10 @@ class NvtxCapture:
     def _add_ranges(self, batch: Ranges) -> None:
         if not all(kind in RANGE_KINDS for kind in distinct(batch.kinds)):
             is_range = np.isin(batch.kinds, RANGE_KINDS)
+            unknown = int(np.count_nonzero(batch.kinds == MISSING))
+            self._lose(
+                "no_event_type", unknown, "a row of NVTX_EVENTS that does not say what it is"
+            )
             self._name_domains(batch.select(batch.kinds == DOMAIN_KIND))
             batch = batch.select(is_range)
         still_open = batch.ends == MISSING

@@ -20,7 +20,7 @@ from rl_insight.parsers.nvtx_rows import (
     Work,
 )
 from rl_insight.problems import Problems
-from rl_insight.readers.sqlite import chunks, columns, database, decoded, quoted
+from rl_insight.readers.sqlite import check, chunks, columns, database, decoded, quoted
 
 _LONGEST_VALUE: Final = 300
 _TEXTS: Final = ("name", "value", "text")
@@ -57,13 +57,15 @@ class SqliteRows:
             for table in rows.TABLES:
                 # Most names of ranges are never looked at, so they are not decoded either.
                 connection.text_factory = bytes if table == rows.RANGES else decoded
-                for query in self._queries(table, present):
-                    try:
+                try:
+                    for query in self._queries(table, present):
                         for chunk in chunks(connection, query):
                             self.rows_seen += len(chunk)
                             yield from _batches(table, chunk)
-                    except sqlite3.DatabaseError as error:
-                        self._lose(table, error)
+                    if table in present:
+                        check(connection, table)
+                except sqlite3.DatabaseError as error:
+                    self._lose(table, error)
             if not present:
                 raise ReadError("the database cannot be read: none of its tables can be")
 
@@ -116,12 +118,14 @@ def _bounded(name: str) -> str:
 def _conditions(table: str, present: Mapping[str, Sequence[str]]) -> Iterator[str]:
     if table == rows.RANGES:
         kinds = ", ".join(map(str, (*rows.RANGE_KINDS, rows.DOMAIN_KIND)))
-        yield f' WHERE "eventType" IN ({kinds})'
+        # In a column without a type a number may stand as text, which is equal to no number.
+        yield f""" WHERE "eventType" IN ({kinds}) OR typeof("eventType") <> 'integer'"""
     elif table == rows.STRINGS:
         # One after the other: a table that breaks off must not cost the names of another.
         for owner, name in _USES:
             if name in present.get(owner, ()):
-                yield f' WHERE "id" IN (SELECT {quoted(name)} FROM {quoted(owner)})'
+                used = f"SELECT CAST({quoted(name)} AS INTEGER) FROM {quoted(owner)}"
+                yield f' WHERE "id" IN ({used})'
     elif table in (rows.CAPTURE, rows.SYSTEM, rows.EXPORT):
         yield f" WHERE {_named(table)} AND length(value) < {_LONGEST_VALUE}"
     else:

@@ -6,7 +6,7 @@ pandas where it is installed, which a parse job has no use for.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,14 @@ import pyarrow.parquet as pq
 
 from rl_insight.errors import ReadError
 from rl_insight.intervals import IntArray
+from rl_insight.readers.parquet_pages import check_pages, has_dictionary
 
 PARQUET_MAGIC = b"PAR1"
 ARROW_FILE_MAGIC = b"ARROW1"
 
 _BATCH_ROWS: Final = 65_536
+_BATCH_BYTES: Final = 16 << 20
+_BUFFER_BYTES: Final = 1 << 20
 _LIMIT: Final = float(2**63)
 
 
@@ -43,7 +46,7 @@ def batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         raise ReadError(f"{path.name} cannot be read: {reason}") from error
 
 
-def _opened(file: object, head: bytes, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _opened(file: BinaryIO, head: bytes, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if head.startswith(PARQUET_MAGIC):
         yield from _of_parquet(file, wanted)
     elif head.startswith(ARROW_FILE_MAGIC):
@@ -58,15 +61,46 @@ def _opened(file: object, head: bytes, wanted: Sequence[str]) -> Iterator[pa.Rec
         raise EOFError("it is empty: its writer was killed")
 
 
-def _of_parquet(file: object, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _of_parquet(file: BinaryIO, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(file) as known:
         schema, metadata = known.schema_arrow, known.metadata
         present = [name for name in dict.fromkeys(wanted) if name in schema.names]
-        # Texts that repeat stand in the file once, and must not become many in memory.
-        repeating = [name for name in present if _is_text(schema.types[schema.names.index(name)])]
-        with pq.ParquetFile(file, metadata=metadata, read_dictionary=repeating) as parquet:
-            for batch in parquet.iter_batches(_BATCH_ROWS, columns=present):
-                yield _selected(batch, present)
+        groups = [
+            [chunk for chunk in _chunks(metadata.row_group(number)) if _name(chunk) in present]
+            for number in range(metadata.num_row_groups)
+        ]
+        for chunk in (chunk for group in groups for chunk in group):
+            check_pages(file, chunk)
+        # Texts that repeat stand in the file once, and must not become many in memory. Where they
+        # do not, Arrow would make a dictionary of them all.
+        repeating = {_name(chunk) for group in groups for chunk in group if has_dictionary(chunk)}
+        texts = [name for name in present if _is_text(schema.types[schema.names.index(name)])]
+        with pq.ParquetFile(
+            file,
+            metadata=metadata,
+            read_dictionary=[name for name in texts if name in repeating],
+            # Otherwise all of a column is read before its first value is given.
+            pre_buffer=False,
+            buffer_size=_BUFFER_BYTES,
+        ) as parquet:
+            for number, group in enumerate(groups):
+                most = _batch_rows(group, metadata.row_group(number).num_rows)
+                for batch in parquet.iter_batches(most, row_groups=[number], columns=present):
+                    yield _selected(batch, present)
+
+
+def _chunks(group: Any) -> list[Any]:
+    return [group.column(number) for number in range(group.num_columns)]
+
+
+def _name(chunk: Any) -> str:
+    return str(chunk.path_in_schema)
+
+
+def _batch_rows(chunks: Sequence[Any], rows: int) -> int:
+    """How many rows to read at a time, so that long texts take no more than some MB."""
+    each: int = sum(chunk.total_uncompressed_size for chunk in chunks) // max(1, rows)
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(1, each)))
 
 
 def _parts(batch: pa.RecordBatch, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -77,6 +77,18 @@ def columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
     return names
 
 
+def check(connection: sqlite3.Connection, table: str) -> None:
+    """Look at the pages of `table`, whose rows may have been read without complaint.
+
+    SQLite reads on in a page that is zero or another's, and gives rows that nobody wrote, or fewer
+    than there were. It takes a thirtieth of the time of reading the rows.
+    Raises sqlite3.DatabaseError where a page is damaged.
+    """
+    damage = page_damage(connection, table)
+    if damage is not None:
+        raise sqlite3.DatabaseError(f"damaged inside: {damage}")
+
+
 def chunks(
     connection: sqlite3.Connection, query: str, values: Sequence[object] = ()
 ) -> Iterator[list[tuple[object, ...]]]:
@@ -99,13 +111,15 @@ def chunks(
         yield rows
 
 
-def page_damage(connection: sqlite3.Connection) -> str | None:
+def page_damage(connection: sqlite3.Connection, table: str | None = None) -> str | None:
     """What is damaged in the pages of a database, in SQLite's words; None where it is whole.
 
-    Reads the whole database. Rows that break a constraint of their table are no damage.
+    Reads the whole database, or `table`. Rows that break a constraint of theirs are no damage.
     """
+    asked = "20" if table is None else quoted(table)
     try:
-        for (text,) in connection.execute("PRAGMA quick_check(20)"):
+        for (found,) in connection.execute(f"PRAGMA quick_check({asked})"):
+            text = decoded(found) if isinstance(found, bytes) else str(found)
             if text != "ok" and not any(words in text for words in _CONSTRAINTS):
                 return " ".join(text.split())
     except DAMAGE as error:

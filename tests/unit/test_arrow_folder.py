@@ -221,6 +221,46 @@ def test_a_text_that_repeats_is_not_multiplied(tmp_path: Path, form: str) -> Non
     assert pa.total_allocated_bytes() - before < 50 * 10**6
 
 
+def test_long_texts_that_do_not_repeat_come_few_rows_at_a_time(tmp_path: Path) -> None:
+    # GIVEN 200 MB of texts in one group of rows: 300 kB when packed
+    count, length = 40_000, 5_000
+    content = pa.table({"text": [f"{number:06}" + "x" * length for number in range(count)]})
+    path = tmp_path / "T.parquet"
+    pq.write_table(content, path, compression="zstd", use_dictionary=False, row_group_size=count)
+    del content
+    # WHEN it is read THEN no batch takes more than some MB, and all rows come
+    before = pa.total_allocated_bytes()
+    rows = 0
+    for batch in batches(path, ("text",)):
+        assert pa.total_allocated_bytes() - before < 64 << 20
+        assert texts(batch.column(0), 6) == [
+            f"{number:06}" for number in range(rows, rows + len(batch))
+        ]
+        rows += len(batch)
+    assert rows == count
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_a_page_that_unpacks_to_very_much_is_refused(tmp_path: Path, dictionary: bool) -> None:
+    # GIVEN 80 MB of texts in one page: 100 kB when packed
+    texts = pa.array([f"{number:06}" + "x" * 100_000 for number in range(800)])
+    column = pa.DictionaryArray.from_arrays(pa.array(range(800), pa.int32()), texts)
+    path = tmp_path / "T.parquet"
+    pq.write_table(
+        pa.table({"text": column if dictionary else texts}),
+        path,
+        compression="zstd",
+        use_dictionary=dictionary,
+        data_page_size=1 << 30,
+    )
+    assert path.stat().st_size < 1 << 20
+    # WHEN it is read THEN that is said, and nothing was unpacked
+    before = pa.total_allocated_bytes()
+    with pytest.raises(ReadError, match=r"text has 80\d+ bytes when unpacked, and 67108864 is"):
+        list(batches(path, ("text",)))
+    assert pa.total_allocated_bytes() - before < 1 << 20
+
+
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_of_two_columns_of_one_name_the_first_is_read(tmp_path: Path, form: str) -> None:
     content = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["number", "number"])

@@ -239,3 +239,38 @@ def test_a_capture_is_believed_to_be_up_to_twice_as_long_as_it_says(tmp_path: Pa
         assert told(parsed.problems, "warning") == lost
         roles = [one["role"] for one in stages(parsed)]
         assert ("actor_update" in roles) == (not lost)
+
+
+def test_numbers_that_are_text_are_not_passed_over_unseen(tmp_path: Path) -> None:
+    # GIVEN a database whose columns have no type, and where a program wrote all numbers as text
+    worker = [
+        {name: str(value) if isinstance(value, int) else value for name, value in row.items()}
+        for row in (*WORKER, text_range(SECOND, 2 * SECOND, "micro_batch_1"))
+    ]
+    odd = text_range(SECOND, 2 * SECOND, "odd") | {"eventType": "range"}
+    none = text_range(SECOND, 2 * SECOND, "none")
+    del none["eventType"]
+    write_database(tmp_path / "a.sqlite", [*worker, odd, none])
+    # WHEN it is parsed
+    parsed = parse_file(tmp_path, "a.sqlite")
+    # THEN its ranges are there, and what does not say what it is, is counted
+    assert [span["raw_name"] for span in ranges(parsed)] == ["micro_batch_1"]
+    assert lane(parsed)["rank_id"] == 3
+    assert told(parsed.problems, "warning") == {"no_event_type": 2}
+
+
+def test_a_damaged_page_that_sqlite_reads_over_is_told(tmp_path: Path) -> None:
+    # GIVEN zeros in a page of ranges
+    rows = [text_range(n, n + 1, f"range {n}") for n in range(1, 2_000)]
+    path = write_database(tmp_path / "a.sqlite", [*WORKER, *rows])
+    raw = bytearray(path.read_bytes())
+    start = raw.index(b"range 1000") // 4096 * 4096 + 2_000
+    raw[start : start + 1_000] = bytes(1_000)
+    path.write_bytes(raw)
+    # WHEN it is parsed THEN it says so
+    parsed = parse_file(tmp_path, "a.sqlite")
+    assert parsed.status == "salvaged"
+    assert parsed.detail is not None
+    assert parsed.detail.startswith("damaged: NVTX_EVENTS: damaged inside: ")
+    assert told(parsed.problems, "warning")["table_damaged"] == 1
+    assert stage(parsed)["role"] == "actor_update"

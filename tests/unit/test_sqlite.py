@@ -9,7 +9,7 @@ import pytest
 
 from rl_insight.errors import ReadError
 from rl_insight.problems import Problems
-from rl_insight.readers.sqlite import chunks, columns, database
+from rl_insight.readers.sqlite import check, chunks, columns, database
 
 ENDLESS = (
     "CREATE VIEW events AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
@@ -155,3 +155,66 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
     # WHEN a database in it is opened THEN its rows are there
     with database(path) as connection:
         assert connection.execute("SELECT x FROM events").fetchall() == [(7,)]
+
+
+def test_a_page_that_sqlite_reads_over_is_damage(tmp_path: Path) -> None:
+    # GIVEN a table of many pages, and zeros in the middle of one that holds rows
+    script = (
+        "CREATE TABLE events (x, y); WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
+        "FROM n LIMIT 1000) INSERT INTO events SELECT x, zeroblob(100) FROM n"
+    )
+    path = made(tmp_path / "a.db", script)
+    raw = bytearray(path.read_bytes())
+    with database(path) as connection:
+        check(connection, "events")
+    start = 10 * 4096 + 2048
+    raw[start : start + 1024] = bytes(1024)
+    path.write_bytes(raw)
+    # WHEN its rows are read THEN SQLite gives some, without a word
+    with database(path) as connection:
+        assert sum(map(len, chunks(connection, "SELECT x FROM events"))) > 0
+    # AND a look at its pages tells
+    with pytest.raises(ReadError, match=r"damaged inside: .*page"), database(path) as connection:
+        check(connection, "events")
+
+
+def test_what_a_check_says_of_values_is_no_damage(tmp_path: Path) -> None:
+    script = "CREATE TABLE t (x); INSERT INTO t VALUES (NULL), ('1')"
+    path = made(tmp_path / "a.db", script)
+    # GIVEN a schema that was made stricter afterwards
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
+            "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = "
+            "'CREATE TABLE t (x INTEGER NOT NULL CHECK (x > 5))' WHERE name = 't'"
+        )
+    connection.close()
+    with database(path) as connection:
+        check(connection, "t")
+
+
+def test_a_hot_journal_leaves_what_stands_on_disk(tmp_path: Path) -> None:
+    # GIVEN a writer that was killed inside a transaction: its journal says what to take back
+    path = made(tmp_path / "a.db", "CREATE TABLE events (x); INSERT INTO events VALUES (1)")
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("PRAGMA cache_size = 1")
+    writer.execute("BEGIN")
+    writer.execute(
+        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 5000) "
+        "INSERT INTO events SELECT x FROM n"
+    )
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    for name in ("a.db", "a.db-journal"):
+        (killed / name).write_bytes((tmp_path / name).read_bytes())
+    writer.close()
+    assert (killed / "a.db-journal").stat().st_size > 512
+    before = {entry.name: entry.read_bytes() for entry in killed.iterdir()}
+    # WHEN it is read
+    problems = Problems()
+    with database(killed / "a.db", problems) as connection:
+        rows = connection.execute("SELECT x FROM events LIMIT 1").fetchall()
+    # THEN what stands on disk is given, that is told, and nothing is written
+    assert rows == [(1,)]
+    (told,) = problems
+    assert told.code == "journal_unread"
+    assert {entry.name: entry.read_bytes() for entry in killed.iterdir()} == before
