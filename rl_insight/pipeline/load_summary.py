@@ -83,7 +83,7 @@ def load_lines(summary: LoadSummary) -> Iterator[str]:
     doubts = [note for note in summary.notes if note.severity != "info"]
     for note in doubts[:_SHOWN_NOTES]:
         told = printable(note.example) if note.example else note.code.replace("_", " ")
-        times = f" ({note.count:,} times)" if note.count > 1 else ""
+        times = f" (and {note.count - 1:,} more such)" if note.count > 1 else ""
         yield f"  {note.severity}: {told}{times}"
     more = len(doubts) - _SHOWN_NOTES
     if more > 0:

@@ -1,6 +1,7 @@
 """The heatmap page in a browser: its controls, what the pointer shows, and its two panels."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -288,16 +289,18 @@ def test_ranks_that_nothing_tells_apart_are_summed_and_the_page_says_what_it_tak
         "step 2 · actor_update · sum over ranks 0, 1 · forward",
         "Tokens\t22",
     ]
-    assert taken in heatmap.text("#warned")
-    assert "heatmap.parser.ep_size" in heatmap.text("#warned")
+    # An assumption is no alarm.
+    assert heatmap.text("#warned") == ""
+    assert taken in heatmap.text("#assumes")
+    assert "heatmap.parser.ep_size" in heatmap.text("#assumes")
     heatmap.choose("Step", "all, summed")
     assert heatmap.point("layer0", 1)[2] == "Tokens\t44"
-    assert taken in heatmap.text("#warned")
+    assert taken in heatmap.text("#assumes")
     # Of ranks apart nothing is taken for granted.
     heatmap.choose("Ranks", "each, one below another")
-    assert heatmap.text("#warned") == ""
+    assert heatmap.text("#assumes") == ""
     heatmap.choose("Ranks", "rank 1")
-    assert heatmap.text("#warned") == ""
+    assert heatmap.text("#assumes") == heatmap.text("#warned") == ""
 
 
 def test_steps_of_a_single_rank_say_nothing_about_others(open_heatmap: Open) -> None:
@@ -419,6 +422,64 @@ def test_the_keyboard_moves_from_cell_to_cell_and_marks_a_layer(open_heatmap: Op
     heatmap.page.keyboard.press(",")
     heatmap.settle()
     assert "step 1" in heatmap.text("#said")
+
+
+def test_the_keys_for_steps_work_after_a_click_on_a_checkbox(open_heatmap: Open) -> None:
+    heatmap = open_heatmap(two_ranks(steps=2))
+
+    heatmap.page.get_by_label("hold scale").click()
+    heatmap.settle()
+    heatmap.page.keyboard.press(",")
+    heatmap.settle()
+    assert "step 1" in heatmap.text("#said")
+    heatmap.page.keyboard.press(".")
+    heatmap.settle()
+    assert "step 2" in heatmap.text("#said")
+
+
+def test_the_arrow_keys_go_on_from_the_cell_that_was_clicked(open_heatmap: Open) -> None:
+    heatmap = open_heatmap(two_ranks())
+
+    heatmap.click("layer1", 2)
+    heatmap.page.keyboard.press("ArrowRight")
+    assert heatmap.tip()[0] == "Expert 3 · layer1"
+    heatmap.page.keyboard.press("ArrowUp")
+    assert heatmap.tip()[0] == "Expert 3 · layer0"
+
+
+def test_bars_of_several_roles_have_short_labels_that_do_not_overlap(open_heatmap: Open) -> None:
+    made = Tables()
+    for role in ("actor_compute_log_prob", "actor_update", "ref_compute_log_prob"):
+        for layer in range(12):
+            made.layer([1, 2, 3, 4], layer=layer, role=role)
+            where = {"step": 1, "role": role, "layer": layer, "ranks": 1}
+            made.expert_balance.append(expert_tables.balance([1, 2, 3, 4], **where))
+    heatmap = open_heatmap(made)
+
+    heatmap.choose("Role", "all, one below another")
+    boxes = heatmap.page.evaluate(
+        """[...document.querySelectorAll('#balance .xtick text')].map((one) => {
+             const box = one.getBoundingClientRect();
+             return [box.left, box.right, one.textContent];
+           }).sort((a, b) => a[0] - b[0])"""
+    )
+    assert len(boxes) >= 9
+    assert all(before[1] < after[0] for before, after in pairwise(boxes))
+    below = heatmap.page.locator("#balance .annotation-text").all_text_contents()
+    assert below == ["actor_compute_log_prob", "actor_update", "ref_compute_log_prob"]
+
+
+def test_without_a_step_is_told_where_the_rest_is(open_heatmap: Open) -> None:
+    made = Tables()
+    made.layer([1, 2], layer=0)
+    made.layer([3, 4], layer=0, step=None, role=None)
+    heatmap = open_heatmap(made)
+
+    heatmap.choose("Role", "all, one below another")
+    heatmap.choose("Step", "unknown")
+    assert "step “all, one below another” shows the rest too" in heatmap.text("#assumes")
+    heatmap.choose("Step", "all, one below another")
+    assert heatmap.text("#assumes") == ""
 
 
 def test_a_drag_zooms_and_a_double_click_shows_the_whole_again(open_heatmap: Open) -> None:

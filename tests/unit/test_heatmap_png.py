@@ -314,7 +314,7 @@ def test_notes_and_inputs_that_were_not_read_are_said(draw: Draw) -> None:
 
     words = draw(made).words
 
-    assert "The worst comes first. (3 times)" in words
+    assert "The worst comes first. (and 2 more such)" in words
     assert "Sentence 2." in words
     assert "Sentence 3." not in words
     assert "+3 more notes" in words

@@ -82,6 +82,6 @@ def test_doubts_are_said_and_of_many_where_the_rest_is(tmp_path: Path) -> None:
     lines = said(tmp_path, [of_rank(0, [1, 1])], doubts)[2:]
 
     assert lines[0] == "  warning: Sentence 0."
-    assert lines[1] == "  warning: Sentence 1. (2 times)"
+    assert lines[1] == "  warning: Sentence 1. (and 1 more such)"
     assert lines[-1] == "  and 1 more note in tables/expert_load.parquet"
     assert len(lines) == 7

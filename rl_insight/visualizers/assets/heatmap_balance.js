@@ -2,6 +2,7 @@
 /* The panel below: max / mean of each layer over the steps, or over the layers of a single step. */
 (() => {
   const NAMED = 8;
+  const [LABEL, LETTER] = [58, 7]; // pixels for a layer's label, and of a letter
   // Paul Tol's "muted", checked for colour-blind eyes, and dashes beside it.
   const COLOURS = ["#332288", "#117733", "#CC6677", "#AA4499", "#44AA99", "#882255", "#88CCEE", "#999933"];
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "solid", "dash", "dot"];
@@ -18,7 +19,7 @@
       const id = `${row.role} ${key}`;
       if (!found.has(id)) {
         const name = role === "all" && model.roles.length > 1 ? `${model.roles[row.role]} · ${key}` : key;
-        found.set(id, { key, name, role: row.role, rows: [], peak: 0, place: row.layer ?? row.op });
+        found.set(id, { key, name, of: model.roles[row.role], role: row.role, rows: [], peak: 0, place: row.layer ?? row.op });
       }
       const layer = found.get(id);
       layer.rows.push(row);
@@ -87,6 +88,31 @@
     }];
   }
 
+  /** Labels of bars: layers, and below those of each role its name, as far as there is room. */
+  function barLabels(all, width) {
+    const each = width / all.length;
+    const every = all.length > 1 ? Math.ceil(LABEL / each) : 1;
+    const [tickvals, ticktext, annotations] = [[], [], []];
+    const roles = [...new Set(all.map((layer) => layer.role))];
+    for (const role of roles) {
+      const first = all.findIndex((layer) => layer.role === role);
+      const own = all.filter((layer) => layer.role === role);
+      for (let at = 0; at < own.length; at += every) {
+        // The next role's first label needs its room too.
+        const close = at + every > own.length && role !== roles[roles.length - 1];
+        if (at && close) break;
+        tickvals.push(first + at);
+        ticktext.push(GmmHeatmap.escaped(own[at].key));
+      }
+      const most = Math.max(Math.floor(own.length * each / LETTER) - 1, 3);
+      const { of } = own[0];
+      const text = GmmHeatmap.escaped(of.length > most ? `${of.slice(0, most - 1)}…` : of);
+      const place = { x: first + (own.length - 1) / 2, xref: "x", y: 0, yref: "paper", yanchor: "top", yshift: -18 };
+      if (roles.length > 1) annotations.push({ ...place, text, showarrow: false });
+    }
+    return { ticks: { tickvals, ticktext }, annotations };
+  }
+
   /** Figure, named layers with their colours, and title; null where nothing is known. */
   function balance(model, { role, steps, marked, width, height, left }) {
     const all = layers(model, role);
@@ -99,12 +125,11 @@
     const top = Math.max(...all.map((layer) => layer.peak));
     const pad = Math.max((high - low) * 0.02, 0.1);
     const plotWidth = width - left - GmmHeatmap.MARGIN.right;
-    const every = all.length > 1 ? Math.ceil(all.length * 58 / Math.max(plotWidth, 60)) : 1;
-    const places = all.map((layer, at) => at).filter((at) => at % every === 0);
+    const bars = barLabels(all, Math.max(plotWidth, 60));
     const layout = {
       width,
       height,
-      margin: { l: left, r: GmmHeatmap.MARGIN.right, t: 8, b: 38 },
+      margin: { l: left, r: GmmHeatmap.MARGIN.right, t: 8, b: 40 },
       font: { family: GmmHeatmap.FONT, size: 12, color: "#1a1a1a" },
       hovermode: "closest",
       hoverdistance: 24,
@@ -112,9 +137,10 @@
       paper_bgcolor: "#fff",
       plot_bgcolor: "#fff",
       bargap: 0.15,
+      annotations: several ? [] : bars.annotations,
       xaxis: several
         ? { title: { text: "step", standoff: 4 }, range: [low - pad, high + pad], tickformat: "d", ...(high - low <= 12 ? { dtick: 1, tick0: low } : {}), gridcolor: "#eceef1", zeroline: false }
-        : { range: [-0.6, all.length - 0.4], tickvals: places, ticktext: places.map((at) => GmmHeatmap.escaped(all[at].name)), showgrid: false, zeroline: false, tickangle: 0 },
+        : { range: [-0.6, all.length - 0.4], ...bars.ticks, showgrid: false, zeroline: false, tickangle: 0 },
       yaxis: { title: { text: "max / mean", standoff: 6 }, range: [several ? 0.9 : 0, Math.max(top * 1.06, 1.5)], gridcolor: "#eceef1", zeroline: false },
       shapes: [
         { type: "line", xref: "paper", x0: 0, x1: 1, yref: "y", y0: 1, y1: 1, line: { color: "#565b63", width: 1, dash: "dot" } },

@@ -102,13 +102,14 @@
       return Math.max(owners(own, wanted).size, ...own.map((chunk) => chunk.summed));
     }
 
-    /** The choice for `slice`, and a sentence where it is not what was asked for. */
+    /** The choice for `slice`, sentences where it is not what was asked for, and what it assumes. */
     function choice(chunks) {
       const each = new Set();
       const ranks = distinct(chunks.flatMap((chunk) => chunk.ranks));
       const together = comparable(chunks);
       const made = { ranks: null, each, phase: phase === "all" ? "all" : Number(phase), batch: state.batch, average: state.average };
       const warned = [];
+      const assumes = [];
       if (state.step === "each") each.add("step");
       if (state.batch === "each") {
         each.add("batch");
@@ -130,9 +131,11 @@
       }
       const takenAlike = byRole(chunks).some((own) => assumed(own) && chosenRanks(own, made.ranks) > 1);
       if (together && takenAlike && !each.has("rank")) {
-        warned.push("Nothing recorded speaks of expert parallelism, so every rank is taken to hold all experts. heatmap.parser.ep_size=1 confirms that, another number tells the expert-parallel size.");
+        assumes.push("Nothing recorded speaks of expert parallelism, so every rank is taken to hold all experts. heatmap.parser.ep_size=1 confirms that, another number tells the expert-parallel size.");
       }
-      return { made, warned };
+      const known = steps.some((step) => step !== null);
+      if (state.role === "all" && state.step === "null" && known) assumes.push("Shown is what was recorded without a step; step “all, one below another” shows the rest too.");
+      return { made, warned, assumes };
     }
 
     function setUp() {

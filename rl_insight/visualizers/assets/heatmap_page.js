@@ -56,13 +56,13 @@
     }
     if (mine !== drawing) return undefined; // something else was chosen meanwhile
     controls.refill(chunks, unpacked);
-    const { made, warned } = controls.choice(chunks);
+    const { made, warned, assumes } = controls.choice(chunks);
     const sliced = GmmHeatmap.slice(unpacked, made);
     if (!sliced.lines.length) return say(["Nothing was recorded for this choice.", ...warned].join(" "));
     if (sliced.left) warned.push(`${number(sliced.left)} more lines are not drawn: choose fewer steps or ranks, or average the layers.`);
     if (model.map_note) warned.push(`${model.map_note[0].toUpperCase()}${model.map_note.slice(1)}.`);
     if (sliced.lines.some((line) => line.layer < 0 && !line.of)) warned.push("Rows named op… are single calls: their order does not tell their layer.");
-    warn(warned);
+    warn(warned, assumes);
 
     const placed = controls.comparable(chunks);
     const measure = state.measure;
@@ -104,9 +104,12 @@
     drawBalance();
   }
 
-  function warn(sentences) {
-    byId("warned").hidden = !sentences.length;
-    byId("warned").textContent = sentences.join(" ");
+  /** What is not as it was asked for, and, without alarm, what is taken for granted. */
+  function warn(sentences, assumes = []) {
+    for (const [id, said] of [["warned", sentences], ["assumes", assumes]]) {
+      byId(id).hidden = !said.length;
+      byId(id).textContent = said.join(" ");
+    }
   }
 
   function amount(value) {
@@ -397,11 +400,19 @@
   }
   document.querySelector(".controls").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("keydown", (event) => {
-    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement || event.ctrlKey || event.metaKey || event.altKey) return;
+    const writes = event.target instanceof HTMLInputElement && event.target.type === "text";
+    if (writes || event.target instanceof HTMLSelectElement || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === ",") stepBy(-1);
     if (event.key === ".") stepBy(1);
   });
   map.addEventListener("mousemove", pointed);
+  // Plotly takes the click for itself: what is under the pointer is seen before, on the way down.
+  map.addEventListener("pointerdown", (event) => {
+    const cell = view ? cellAt(event) : null;
+    if (!cell) return;
+    [at, byId("cursor").hidden] = [cell, true];
+    map.focus({ preventScroll: true });
+  }, true);
   map.addEventListener("mouseleave", () => { tip.hidden = true; });
   map.addEventListener("keydown", moved);
   map.addEventListener("blur", hideCursor);
