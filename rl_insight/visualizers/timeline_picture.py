@@ -6,18 +6,17 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_words
+from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_legend, timeline_words
 from rl_insight.visualizers.ink import ALARM, INK, SOFT, Box, Paper, style, width_of
 from rl_insight.visualizers.labels import shorten
 from rl_insight.visualizers.timeline_bars import bars, gap_bars
 from rl_insight.visualizers.timeline_layout import Layout
+from rl_insight.visualizers.timeline_legend import HATCH, HATCHED
 from rl_insight.visualizers.timeline_lines import HEAD
-from rl_insight.visualizers.timeline_missing import NOT_RECORDED
 from rl_insight.visualizers.timeline_model import Timeline
 from rl_insight.visualizers.timeline_sheet import (
     AXIS,
     EDGE,
-    LEGEND_LINE,
     LINE,
     STEPS,
     TITLE,
@@ -25,10 +24,8 @@ from rl_insight.visualizers.timeline_sheet import (
     plan,
 )
 
-_LEGEND_LINES = 5
 _GRID, _BAND, _RULE = "#e2e4e8", "#f4f5f7", "#8a8f98"
-_HATCH, _HATCHED = "#a5abb4", "#fbfbfc"
-_TITLE_POINTS, _TEXT_POINTS, _LEGEND_POINTS, _AXIS_POINTS = 14.0, 9.5, 9.0, 9.0
+_TITLE_POINTS, _TEXT_POINTS, _AXIS_POINTS = 14.0, 9.5, 9.0
 _STEP_POINTS, _FIGURE_POINTS = 8.5, 7.0
 # Design pixels: least height of a row and width of a stage that have room for ranges or figures.
 _ROW_FOR_RANGES, _STAGE_FOR_RANGES = 16, 24
@@ -49,7 +46,7 @@ def picture(timeline: Timeline, width: int, scale: float) -> bytes:
 def _timeline(timeline: Timeline, width: int, scale: float) -> Paper:
     layout = timeline_layout.arrange(timeline)
     order = layout.by_rank.lanes
-    legend = _flow(_legend_names(timeline, layout), width - 2 * EDGE)
+    legend = timeline_legend.flow(timeline, layout, width - 2 * EDGE)
     labels = [_fit(row.label, 9.0, width * 0.4) for row in layout.rows]
     heading = timeline_words.heading(timeline)
     lacking = {gap.lane for gap in timeline.missing.gaps}
@@ -68,7 +65,7 @@ def _timeline(timeline: Timeline, width: int, scale: float) -> Paper:
     if named < len(layout.stages):
         facts.append(f"{named} of {len(layout.stages):,} stages named")
     _title(paper, width, heading, facts)
-    _legend(paper, layout, legend)
+    timeline_legend.draw(paper, layout, legend)
     tops = _tops(layout, order, sheet)
     _ground(paper, timeline, layout, sheet, tops)
     _gaps(paper, timeline, layout, sheet, tops)
@@ -109,23 +106,6 @@ def _title(paper: Paper, width: int, heading: timeline_words.Heading, facts: Seq
     paper.text(EDGE * paper.scale, middle, words, points, SOFT)
     x = (EDGE + width_of_words * points / _TEXT_POINTS) * paper.scale
     paper.text(x, middle, alarm, points, ALARM, bold=True)
-
-
-def _legend(paper: Paper, layout: Layout, lines: Sequence[Sequence[tuple[int, float]]]) -> None:
-    colours: dict[str, list[Box]] = {}
-    for number, line in enumerate(lines):
-        middle = EDGE + TITLE + LINE + (number + 0.5) * LEGEND_LINE
-        for index, x in line:
-            is_stage = index < len(layout.stages)
-            name = layout.stages[index].name if is_stage else NOT_RECORDED
-            paper.text((EDGE + x + 17) * paper.scale, middle * paper.scale, name, _LEGEND_POINTS)
-            box = _scaled((EDGE + x, middle - 6, EDGE + x + 12, middle + 6), paper.scale)
-            if is_stage:
-                colours.setdefault(layout.stages[index].colour, []).append(box)
-            else:
-                paper.hatched([box], _HATCH, _HATCHED)
-    for colour, boxes in colours.items():
-        paper.boxes(boxes, colour)
 
 
 def _ground(
@@ -226,7 +206,7 @@ def _gaps(
         (sheet.left + gap.left, sheet.top + gap.top, sheet.left + gap.right, sheet.top + gap.bottom)
         for gap in found
     ]
-    paper.hatched(boxes, _HATCH, _HATCHED, above=1.5)
+    paper.hatched(boxes, HATCH, HATCHED, above=1.5)
 
 
 def _figures(
@@ -286,31 +266,6 @@ def _nothing(timeline: Timeline, width: int, scale: float) -> Paper:
     return paper
 
 
-def _legend_names(timeline: Timeline, layout: Layout) -> dict[int, str]:
-    """What the legend names, by index; the hatching has one more than the last stage."""
-    names = {index: stage.name for index, stage in enumerate(layout.stages)}
-    if not timeline.missing.gaps:
-        return names
-    # First, since the last may have no room, and nothing else in the picture explains it.
-    return {len(names): NOT_RECORDED, **names}
-
-
-def _flow(names: Mapping[int, str], room: float) -> list[list[tuple[int, float]]]:
-    """Legend entries as (index, x) broken into a few lines of at most `room` design pixels."""
-    lines: list[list[tuple[int, float]]] = []
-    x = room
-    for index, name in names.items():
-        needed = 17 + width_of(name, _LEGEND_POINTS)
-        if x + needed > room:
-            if len(lines) == _LEGEND_LINES:
-                break
-            lines.append([])
-            x = 0.0
-        lines[-1].append((index, x))
-        x += needed + 22
-    return lines
-
-
 def _fit(text: str, points: float, room: float) -> str:
     """`text`, its middle left out until it is at most `room` design pixels wide."""
     width = width_of(text, points)
@@ -322,8 +277,3 @@ def _fit(text: str, points: float, room: float) -> str:
 def _longest(labels: Sequence[str]) -> list[str]:
     # Measuring costs a layout each: the widest is among those with the most characters.
     return sorted(labels, key=len)[-12:]
-
-
-def _scaled(box: Box, scale: float) -> Box:
-    left, top, right, bottom = (round(side * scale) for side in box)
-    return left, top, right, bottom
