@@ -59,6 +59,7 @@ def test_the_folder_of_a_ranks_tensors_is_one_source_with_what_stands_beside_it(
 def test_group_lists_are_found_wherever_they_lie(
     folder: str, path: str | None, pack: str | None
 ) -> None:
+    # [75]
     (source,) = found(f"{folder}/{name(0)}" if folder else name(0))
     assert source.path == (folder if path is None else path)
     assert source.pack == ("a/step_1" if pack is None else pack)

@@ -189,7 +189,7 @@ def test_an_unknown_group_list_type_is_told(tmp_path: Path) -> None:
     assert "7" in str(dump.example("odd_group_list_type"))
 
 
-def test_pairs_are_told_by_their_shape(tmp_path: Path) -> None:
+def test_pairs_are_told_by_their_shape(tmp_path: Path) -> None:  # [71]
     write_dump(tmp_path, calls=[[[5, 100], [2, 7]]], group_list_type=2)
     dump = read_one(tmp_path)
     assert dump.loads == [[5, 100, 2, 7]]
@@ -197,7 +197,7 @@ def test_pairs_are_told_by_their_shape(tmp_path: Path) -> None:
     assert dump.column("load_kind_from") == ["format"]
 
 
-def test_a_group_list_of_python_numbers_stands_in_dump_json_only(tmp_path: Path) -> None:
+def test_a_group_list_of_python_numbers_stands_in_dump_json_only(tmp_path: Path) -> None:  # [71]
     folder = tmp_path / "step_1/actor_update/rank0"
     entries: dict[str, Any] = {}
     for number, numbers in enumerate([[10, 25, 30], [5, 5, 9]]):
@@ -307,7 +307,7 @@ def test_call_numbers_beyond_reason_cost_no_memory(tmp_path: Path) -> None:
 # --- what a file may hold ----------------------------------------------------------------------
 
 
-def test_what_torch_saves_is_read_whatever_its_type(tmp_path: Path) -> None:
+def test_what_torch_saves_is_read_whatever_its_type(tmp_path: Path) -> None:  # [74]
     torch = pytest.importorskip("torch")
     data = write_dump(tmp_path)
     made = [
@@ -332,6 +332,7 @@ def test_what_torch_saves_is_read_whatever_its_type(tmp_path: Path) -> None:
 def test_numbers_that_a_short_float_cannot_hold_exactly_are_doubted(
     tmp_path: Path, kind: str, largest: int
 ) -> None:
+    # [74]
     torch = pytest.importorskip("torch")
     data = write_dump(tmp_path)
     for number, most in enumerate((largest, largest + 8)):
@@ -385,6 +386,7 @@ def test_what_can_be_no_load_is_left_out_and_named(
 def test_a_call_without_a_group_list_is_counted_and_left_out(
     tmp_path: Path, value: object, why: str
 ) -> None:
+    # [71]
     torch = pytest.importorskip("torch")
     data = write_dump(tmp_path, calls=[[1, 2]])
     torch.save(value, data / name(1))
@@ -410,7 +412,7 @@ def test_a_file_of_something_else_is_left_out(tmp_path: Path, value: object) -> 
     assert dump.problems() == {"impossible_load": 1}
 
 
-def test_ranks_with_other_numbers_of_experts_are_both_kept(tmp_path: Path) -> None:
+def test_ranks_with_other_numbers_of_experts_are_both_kept(tmp_path: Path) -> None:  # [77]
     write_dump(tmp_path, rank=0, calls=[list(range(64))])
     write_dump(tmp_path, rank=1, calls=[list(range(32))])
     assert [len(dump.loads[0]) for dump in read_all(tmp_path)] == [64, 32]
@@ -460,7 +462,7 @@ def test_a_dump_of_which_nothing_is_left_has_failed(tmp_path: Path) -> None:
     )
 
 
-def test_a_tensor_that_was_saved_on_an_npu_is_read_without_one(tmp_path: Path) -> None:
+def test_a_tensor_that_was_saved_on_an_npu_is_read_without_one(tmp_path: Path) -> None:  # [72]
     data = write_dump(tmp_path)
     source = save(tmp_path / "small.bin", [10, 25, 30], device="npu:0")
     with zipfile.ZipFile(source) as small:

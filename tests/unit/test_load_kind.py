@@ -41,7 +41,7 @@ def dumped(ops: list[Op], kind: str, origin: str = "dump.json", **more: object) 
     return table(cached(ops, load_kind=kind, load_kind_from=origin, **more))  # type: ignore[arg-type]
 
 
-def test_a_sum_keeps_its_first_group() -> None:
+def test_a_sum_keeps_its_first_group() -> None:  # [68]
     for origin, load in (
         ("dump.json", dumped(calls((10, 25, 30)), "cumsum")),
         ("format", dumped(calls((10, 25, 30)), "cumsum", "format")),
@@ -88,6 +88,7 @@ def test_one_vector_that_falls_makes_all_of_them_counts() -> None:
 def test_numbers_that_do_not_tell_are_counts_and_it_is_said(
     loads: list[Vector], doubt: str, severity: str
 ) -> None:
+    # [69]
     found, kinds, notes = run(table(cached(calls(*loads), rank=3)))
     assert found == [list(load) for load in loads]
     assert set(kinds) == {"counts assumed"}
@@ -108,7 +109,7 @@ def test_other_ranks_of_the_role_tell_what_one_leaves_open() -> None:
     assert (found[5], kinds[5]) == ([6] * 8, "counts assumed")
 
 
-def test_each_role_is_decided_for_itself() -> None:
+def test_each_role_is_decided_for_itself() -> None:  # [69]
     loads = uneven(5, 8)
     rollout = cached(calls(*map(cumsum, loads)), "rollout_generate")
     training = cached(calls(*loads), "actor_update")

@@ -68,6 +68,7 @@ def test_a_folder_of_broken_files_gives_a_page_that_says_so(
 def test_a_mistake_is_refused_before_work_starts(
     words: list[str], sentence: str, tmp_path: Path
 ) -> None:
+    # [79]
     (tmp_path / "empty").mkdir()
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "notes.txt").write_text("hello")

@@ -54,6 +54,7 @@ def test_a_second_run_does_nothing_and_a_lost_cache_costs_one_parse(
 def test_a_new_step_and_a_changed_capture_run_only_their_own_jobs(
     captures: Captures, tmp_path: Path
 ) -> None:
+    # [78]
     source, output = captures(UPDATES), tmp_path / "out"
     words = ("--input-path", str(source), "--profiler-type", "torch")
     run(output, *words)
