@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import pickle
-import shutil
 import socket
 import unicodedata
 from html.parser import HTMLParser
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.group_lists import write_dump
-from tests.workflow.conftest import DEMO, rows, run
+from tests.workflow.conftest import rows, run
 from tests.workflow.test_crashes import whole
 
 pytestmark = pytest.mark.workflow
