@@ -144,7 +144,7 @@ class HeatmapParser(Section, frozen=True):
     group_list_type: Annotated[
         str,
         _key(
-            "What a group list holds when its dump does not say; `auto` looks at the numbers.",
+            "What a group list holds; wins over the dump. `auto`: the dump, then the numbers.",
             choice("auto", "counts", "cumsum", "pairs"),
         ),
     ] = "auto"

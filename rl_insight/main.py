@@ -11,7 +11,9 @@ from pathlib import Path
 from rl_insight import __version__
 from rl_insight.commandline import Arguments, parse
 from rl_insight.config import KEYS, Config, check_names, get, output_folder, parse_names, resolve
-from rl_insight.errors import CacheError, RLInsightError, UsageError
+from rl_insight.config_values import nearest
+from rl_insight.errors import CacheError, ConfigError, RLInsightError, UsageError
+from rl_insight.plain_text import shown
 
 
 def _preprocess(words: Sequence[str]) -> int:
@@ -167,6 +169,22 @@ def _check_names(config: Config) -> None:
             chosen = get(config, key) != KEYS[key].default
             if preset == config.preset or (config.preset == "all" and chosen):
                 check_names(config, {key: names})
+    _check_colours(config)
+
+
+def _check_colours(config: Config) -> None:
+    key = "heatmap.visualizer.cmap"
+    if config.preset == "timeline" or get(config, key) == KEYS[key].default:
+        return  # to load matplotlib takes a while
+    import matplotlib
+
+    names = list(matplotlib.colormaps)
+    # The pictures turn any map round whose name they are given with _r.
+    name = str(get(config, key))
+    if name not in names:
+        near = nearest(name, names)
+        hint = f"; did you mean {near}?" if near else ""
+        raise ConfigError(f"{key}: matplotlib has no colour map {shown(name)}{hint}")
 
 
 def _unexpected(error: Exception, output: Path) -> int:

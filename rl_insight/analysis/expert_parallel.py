@@ -91,8 +91,24 @@ def _from_option(
         example = f"{rows.whose(nameless[0])}: without a rank its experts are not known"
         notes.add("ep_rank_unknown", "warning", len(nameless), example=example)
     size[mine] = ep_size
+    _doubt(rows, mine, ep_size, notes)
     known = mine & (rows.rank >= 0)
     rank[known] = rows.rank[known] % ep_size
+
+
+def _doubt(rows: LoadRows, mine: Array, ep_size: int, notes: Problems) -> None:
+    """An expert-parallel size divides the number of ranks. That number is known only where the
+    ranks seen are 0, 1, … without a gap."""
+    for members in parts(rows.role.code):
+        seen = np.unique(rows.rank[members[mine[members] & (rows.rank[members] >= 0)]])
+        ranks = len(seen)
+        if ranks > 1 and seen[-1] == ranks - 1 and ranks % ep_size:
+            role = rows.role.name(int(rows.role.code[members[0]])) or "an unknown role"
+            example = (
+                f"{role}: ranks 0 to {ranks - 1} are no whole number of groups of "
+                f"heatmap.parser.ep_size={ep_size}; its experts may be numbered wrongly"
+            )
+            notes.add("ep_size_doubtful", "warning", example=example)
 
 
 def _one_length_per_rank(rows: LoadRows, members: Array, length: Array, notes: Problems) -> None:

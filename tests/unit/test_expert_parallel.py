@@ -69,6 +69,30 @@ def test_what_the_dump_says_stays_and_a_contradiction_is_noted() -> None:
     assert not about_experts(notes)
 
 
+@pytest.mark.parametrize(
+    ("seen", "ep_size", "doubtful"),
+    [
+        ((0, 1, 2, 3), 3, True),
+        ((0, 1, 2, 3), 8, True),
+        ((0, 1, 2, 3), 2, False),
+        ((0, 1, 2, 3), 1, False),
+        # Not all ranks were recorded: their number is not known.
+        ((0, 1, 2, 5), 3, False),
+        ((0,), 4, False),
+    ],
+)
+def test_a_size_that_does_not_divide_the_ranks_is_doubted(
+    seen: tuple[int, ...], ep_size: int, doubtful: bool
+) -> None:
+    _, _, notes = run(ranks(*seen), ep_size=ep_size)
+    assert ("ep_size_doubtful" in notes) == doubtful
+    if doubtful:
+        assert note(notes, "ep_size_doubtful").example == (
+            f"actor_update: ranks 0 to 3 are no whole number of groups of "
+            f"heatmap.parser.ep_size={ep_size}; its experts may be numbered wrongly"
+        )
+
+
 def test_a_rank_that_is_not_known_has_no_global_experts() -> None:
     found, balance, notes = run(ranks(0, None), ep_size=2)
     assert ids(found) == {(0, 0, 2, 0), (None, None, 2, None)}

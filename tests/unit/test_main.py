@@ -313,6 +313,21 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(capsys, argv, text):
     assert refused(capsys, *argv) == text
 
 
+@pytest.mark.parametrize("preset", ["heatmap", "all"])
+def test_an_unknown_colour_map_is_refused_before_any_work(tmp_path, capsys, preset):
+    words = (f"preset={preset}", f"input.path={tmp_path}", f"output.path={tmp_path / 'out'}")
+    assert main([*words, "heatmap.visualizer.cmap=virids"]) == 2
+    assert capsys.readouterr().err == (
+        "error: heatmap.visualizer.cmap: matplotlib has no colour map 'virids'; did you mean "
+        "viridis?\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_colour_map_that_is_turned_round_is_known(runs):
+    assert main([*words(runs), "preset=all", "heatmap.visualizer.cmap=magma_r"]) == 0
+
+
 def test_misspelt_names_are_refused_with_what_is_registered(capsys):
     said = refused(capsys, "input.path=x", "--profiler-type", "tocrh")
     assert said.startswith(
