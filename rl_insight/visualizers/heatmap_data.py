@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rl_insight import notes, schema
+from rl_insight.data import coverage_words
+from rl_insight.data.coverage import coverage, recorded_by
 from rl_insight.problems import Problem
 from rl_insight.visualizers import heatmap_rows, troubles
 from rl_insight.visualizers.columns import Columns, read
@@ -38,7 +40,7 @@ def load(folder: Path, view: View) -> Heatmap:
 
     The vectors of expert load are read in small batches, and only those of the view are kept.
     """
-    sources = read(folder, "sources", schema.SOURCES, troubles.COLUMNS)
+    sources = read(folder, "sources", schema.SOURCES, (*troubles.COLUMNS, "role", "rank_id", "step"))
     table = read(folder, "expert_load", schema.EXPERT_LOAD, _CALLS)
     parsers = sources.strings("parser")
     ours = troubles.heatmap_parsers(sources)
@@ -70,7 +72,14 @@ def load(folder: Path, view: View) -> Heatmap:
         troubles=troubles.listed(sources, lambda parser: parser in ours),
         sources=sum(parser in ours for parser in parsers),
         ids_local=_ids_local(segments, balance, said),
+        missing=_missing(sources, ours),
     )
+
+
+def _missing(sources: Columns, ours: Collection[str]) -> tuple[str, ...]:
+    """What is missing among the inputs; those that a filter left out are not."""
+    rows = [row for row in sources.rows() if row["parser"] in ours]
+    return tuple(coverage_words.sentences(coverage(recorded_by((), rows))))
 
 
 def _recorded(sources: Columns, table: Columns, ours: Collection[str]) -> dict[str, np.ndarray]:

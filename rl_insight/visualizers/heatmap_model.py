@@ -125,7 +125,8 @@ class Heatmap:
     (`gmm`, `sglang`). `notes` are what the structure step decided or doubted, `troubles` the
     sources that gave less than they should, of `sources` in all. `ids_local` are the groups where
     one index may be different experts on different ranks; in all others that have no global ids it
-    is taken for one expert, as nothing speaks of expert parallelism.
+    is taken for one expert, as nothing speaks of expert parallelism. `missing` says in sentences
+    which recordings there should be besides.
     """
 
     view: View
@@ -142,6 +143,7 @@ class Heatmap:
     troubles: list[Trouble]
     sources: int
     ids_local: frozenset[Group]
+    missing: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> list[int]:

@@ -111,8 +111,12 @@ def nothing_to_draw(heatmap: Heatmap) -> str:
 
 
 def notes(heatmap: Heatmap, most: int) -> tuple[str, ...]:
-    """What the structure step decided or doubted, gravest first: at most so many sentences."""
+    """What is missing, and what the structure step decided or doubted, gravest first: at most so
+    many sentences of each."""
     rank = {"error": 0, "warning": 1}
+    lacking = [f"Missing: {plain(words, SENTENCE_LIMIT)}" for words in heatmap.missing[:most]]
+    if (more := len(heatmap.missing) - most) > 0:
+        lacking.append(f"+{count(more, 'more line')} of what is missing")
     sentences = []
     for note in sorted(heatmap.notes, key=lambda note: rank.get(note.severity, 2)):
         words = plain(note.example or str(note.code).replace("_", " "), SENTENCE_LIMIT)
@@ -120,8 +124,8 @@ def notes(heatmap: Heatmap, most: int) -> tuple[str, ...]:
         sentences.append(shorten(words, SENTENCE_LIMIT) + times)
     rest = len(sentences) - most
     if rest > 0:
-        return (*sentences[:most], f"+{count(rest, 'more note')} in tables/expert_load.parquet")
-    return tuple(sentences)
+        return (*lacking, *sentences[:most], f"+{count(rest, 'more note')} in tables/expert_load.parquet")
+    return (*lacking, *sentences)
 
 
 def _name(heatmap: Heatmap) -> str:

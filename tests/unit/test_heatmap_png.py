@@ -305,6 +305,25 @@ def test_what_is_not_shown_is_named_with_the_key_that_shows_it(draw: Draw) -> No
     assert "step 1 · actor_update · rank 0 · batch 1 · backward" in whole
 
 
+def test_what_is_missing_is_said(draw: Draw) -> None:
+    made = Tables()
+    for step in (1, 2, 3):
+        for rank in range(4):
+            name = f"step_{step}/actor_update/step0/rank{rank}"
+            where = {"step": step, "role": "actor_update", "rank_id": rank}
+            if (step, rank) == (2, 2):
+                continue
+            # What a filter left out is not missing.
+            made.source(name, name, **where, status="skipped" if step == 3 else "ok")
+            if step < 3:
+                made.layer([1, 2], layer=0, source_id=name, **where)
+
+    words = draw(made).words
+
+    assert "Missing: actor_update step 2: 3 of 4 ranks, rank 2 missing" in words
+    assert "actor_update step 3" not in words
+
+
 def test_notes_and_inputs_that_were_not_read_are_said(draw: Draw) -> None:
     made = expert_tables.training(ranks=2, layers=2)
     for number in range(6):
