@@ -28,6 +28,7 @@ from rl_insight.parsers.torch_events import (
     TorchEvent,
     kind_without_category,
 )
+from rl_insight.parsers.torch_pairs import Pairs
 from rl_insight.problems import Problems
 from rl_insight.readers.timestamps import Microseconds, exact_ns
 
@@ -49,11 +50,14 @@ class TorchCapture:
         self.is_trace = False
         """Whether any event has a phase: other JSON of this shape has none."""
         self._sieve: Sieve[TorchEvent] = Sieve(self.problems, _quoted)
+        self._pairs = Pairs(self.problems)
         self._declared: tuple[int, int] | None = None
 
     def add(self, events: Sequence[TorchEvent]) -> None:
-        """Take a block of events; only those with a duration (phase X) count."""
+        """Take a block of events; only those with a duration (X, or B and E) count."""
         timed = [event for event in events if event.ph == "X"]
+        if len(timed) < len(events):
+            timed += self._pairs.complete(events)
         self.is_trace = self.is_trace or bool(timed) or any(event.ph for event in events)
         if not timed:
             return
@@ -70,6 +74,7 @@ class TorchCapture:
 
     def finish(self) -> None:
         """Decide about the events that were held back, and so from when to when all goes."""
+        self._pairs.finish()
         self.bounds, held = self._sieve.settle(self._declared)
         if held.events:
             self._take(held.events, _kinds(held.events), held.starts, held.durations)

@@ -470,6 +470,30 @@ def test_what_is_no_json_cannot_be_read_and_says_so(tmp_path: Path) -> None:  # 
         parse_file(tmp_path, PATH)
 
 
+def test_pairs_of_a_beginning_and_an_end_are_one_event(tmp_path: Path) -> None:
+    def half(phase: str, name: str | None, ts: float, tid: int = 4711) -> Event:
+        event = annotation(name or "", ts, 0, tid) | {"ph": phase}
+        del event["dur"]
+        return event
+
+    # GIVEN pairs inside each other and on two threads, an end too many and a beginning too many
+    parsed = parse(
+        tmp_path,
+        half("E", "orphan", 5),
+        half("B", "actor_update", 10),
+        half("B", "micro_batch_0", 20),
+        half("B", "other", 30, 7),
+        half("E", None, 120),
+        half("E", "actor_update", 210),
+        half("E", "other", 80, 7),
+        half("B", "endless", 200),
+    )
+    assert times(stage(parsed)) == (10, 200)
+    found = {row["raw_name"]: times(row) for row in rows(parsed, "spans")}
+    assert found["micro_batch_0"] == (20, 100)
+    assert {one.code: one.count for one in parsed.problems} == {"unpaired_event": 2}
+
+
 # -- damaged -------------------------------------------------------------------------------------
 
 
