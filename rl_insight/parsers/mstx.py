@@ -28,7 +28,7 @@ class MstxParser:
 
     name = "mstx"
     preset = "timeline"
-    cache_version = 1
+    cache_version = 2
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 
