@@ -16,7 +16,7 @@ from rl_insight.visualizers.heatmap_paint import Strip
 from rl_insight.visualizers.ink import INK, SOFT, Box, Paper, width_of
 
 LABEL_POINTS = 8.5
-_TITLE, _UNIT = "expert_index", "tokens per expert"
+_TITLE, _UNIT, _SHARE = "expert_index", "tokens per expert", "tokens / mean of the layer"
 _TICK_POINTS, _AXIS_POINTS, _CELL_POINTS, _SMALL_POINTS = 8.0, 9.0, 7.0, 7.5
 # A role is shortened until the widest label is no wider than this many design pixels.
 _ROLE_LIMITS, _LABEL_WIDTH = (48, 36, 28, 24, 20, 14), 270
@@ -111,7 +111,7 @@ def strip(paper: Paper, sheet: Sheet, shown: Strip) -> None:
         paper.text(right, below, f"{shown.most:.3g}", _SMALL_POINTS, SOFT, across="right")
 
 
-def scale_bar(paper: Paper, sheet: Sheet, ends: Scale) -> None:
+def scale_bar(paper: Paper, sheet: Sheet, ends: Scale, by_mean: bool) -> None:
     """Ticks and unit of the bar that explains the colours."""
     _, top, right, bottom = sheet.scale_bar
     marks: list[Box] = []
@@ -125,17 +125,32 @@ def scale_bar(paper: Paper, sheet: Sheet, ends: Scale) -> None:
     paper.boxes(marks, _RULE)
     # The unit stands right of the widest number.
     x = right + sheet.px(74)
-    paper.text(x, (top + bottom) / 2, _UNIT, _AXIS_POINTS, INK, across="center", rotation=90)
+    paper.text(
+        x,
+        (top + bottom) / 2,
+        _SHARE if by_mean else _UNIT,
+        _AXIS_POINTS,
+        INK,
+        across="center",
+        rotation=90,
+    )
 
 
-def numbers(paper: Paper, sheet: Sheet, cells: np.ndarray, ends: Scale, colours: ColourMap) -> None:
-    """The tokens in each cell, where all of them are large enough."""
+def numbers(
+    paper: Paper,
+    sheet: Sheet,
+    cells: np.ndarray,
+    tints: np.ndarray,
+    ends: Scale,
+    colours: ColourMap,
+) -> None:
+    """The tokens in each cell, where all of them are large enough; `tints` are what is coloured."""
     size = sheet.size
     if size.column < sheet.px(_CELL_WIDTH) or size.row < sheet.px(_CELL_HEIGHT):
         return
     for line, column in np.argwhere(np.isfinite(cells)).tolist():
         value = float(cells[line, column])
-        red, green, blue = colours.colours[int(ends.index(cells[line, column]))].tolist()
+        red, green, blue = colours.colours[int(ends.index(tints[line, column]))].tolist()
         paper.text(
             sheet.left + (column + 0.5) * size.column,
             sheet.top + int(sheet.tops[line]) + size.row / 2,

@@ -12,6 +12,7 @@ from rl_insight.visualizers.heatmap_model import UNKNOWN, Heatmap, Rows
 # Items of a block of rows while columns are averaged.
 _BLOCK = 4_000_000
 _PART = 20_000
+_MAGNITUDE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,34 @@ def cells(rows: Rows, drawn: Lines, columns: int) -> np.ndarray:
     return found
 
 
+def magnitudes_differ(heatmap: Heatmap, drawn_cells: np.ndarray, drawn: Lines) -> bool:
+    """Whether a layer of one role has some five times as many tokens as one of another: on one
+    scale of tokens the lesser would look even. An engine counts all passes of a window."""
+    roles = np.array(
+        [heatmap.roles.index(block.role) if block.role else -1 for block in drawn.blocks]
+    )
+    mean = layer_mean(drawn_cells, np.isfinite(drawn_cells))
+    role = roles[drawn.block]
+    usual = [
+        float(np.median(known))
+        for one in np.unique(role)
+        if len(known := mean[(role == one) & (mean > 0)])
+    ]
+    return len(usual) > 1 and max(usual) > _MAGNITUDE * min(usual)
+
+
+def of_mean(drawn_cells: np.ndarray) -> np.ndarray:
+    """Cells as shares of the mean of their line."""
+    mean = layer_mean(drawn_cells, np.isfinite(drawn_cells))
+    return np.asarray(drawn_cells / np.where(mean > 0, mean, 1)[:, None], dtype=np.float32)
+
+
+def layer_mean(drawn_cells: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The mean of each line over its `known` cells; 0 for a line without any."""
+    total = np.where(known, drawn_cells, 0).sum(axis=1, dtype=np.float64)
+    return np.asarray(total / np.maximum(known.sum(axis=1), 1))
+
+
 def max_over_mean(rows: Rows, drawn: Lines) -> np.ndarray:
     """max / mean over the experts of each row, averaged over the rows of each line; NaN without."""
     if not len(rows):
@@ -173,7 +202,7 @@ def _merged(heatmap: Heatmap, over_ranks: int, over_steps: int, note: str | None
     rank = _places([one.rank_id for one in segments]) // max(over_ranks, 1)
     same = np.zeros(len(rows), dtype=np.int64)
     recording = np.array([one.recording for one in segments], dtype=np.int64)
-    several = [len(np.unique(column)) > 1 for column in (rows.micro_batch, rows.phase)]
+    several = [_tell_apart(rows.segment, column) for column in (rows.micro_batch, rows.phase)]
     block_keys = [
         step[rows.segment],
         role[rows.segment],
@@ -209,6 +238,13 @@ def _merged(heatmap: Heatmap, over_ranks: int, over_steps: int, note: str | None
             )
         )
     return Lines(order, np.append(first, len(order)), block, blocks, note)
+
+
+def _tell_apart(segment: np.ndarray, column: np.ndarray) -> bool:
+    """Whether names of the values are needed: not where all that are known are one, and no segment
+    has others beside it."""
+    pairs = np.unique(np.stack([segment, column]), axis=1)
+    return len(np.unique(column[column != UNKNOWN])) > 1 or pairs.shape[1] > len(np.unique(segment))
 
 
 def _places(numbers: Sequence[int | None]) -> np.ndarray:

@@ -7,6 +7,7 @@ import matplotlib
 import numpy as np
 
 from rl_insight.visualizers import colours as tones
+from rl_insight.visualizers.heatmap_cells import layer_mean
 
 DEFAULT = "viridis"
 # Of the lightness that a map covers, between its ends: of a diverging or cyclic one it is less.
@@ -107,12 +108,6 @@ def scale(cells: np.ndarray) -> Scale:
         top = many
     top = min(max(top, _NEVER_BELOW * even), most)
     return Scale(top, int(np.count_nonzero(values > top)), most)
-
-
-def layer_mean(cells: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The mean of each line of `cells` over its `known` ones; 0 for a line without any."""
-    total = np.where(known, cells, 0).sum(axis=1, dtype=np.float64)
-    return np.asarray(total / np.maximum(known.sum(axis=1), 1))
 
 
 def block_colour(block: int) -> str:

@@ -40,7 +40,9 @@ def load(folder: Path, view: View) -> Heatmap:
 
     The vectors of expert load are read in small batches, and only those of the view are kept.
     """
-    sources = read(folder, "sources", schema.SOURCES, (*troubles.COLUMNS, "role", "rank_id", "step"))
+    sources = read(
+        folder, "sources", schema.SOURCES, (*troubles.COLUMNS, "role", "rank_id", "step")
+    )
     table = read(folder, "expert_load", schema.EXPERT_LOAD, _CALLS)
     parsers = sources.strings("parser")
     ours = troubles.heatmap_parsers(sources)

@@ -48,7 +48,9 @@ def _heatmap(heatmap: Heatmap, dpi: float, cmap: str) -> bytes:
     drawn = heatmap_cells.lines(heatmap, heatmap_layout.room(len(rows), used))
     size = heatmap_layout.size(len(drawn), rows.experts, used)
     cells = heatmap_cells.cells(rows, drawn, size.columns)
-    ends = scale(cells)
+    by_mean = heatmap_cells.magnitudes_differ(heatmap, cells, drawn)
+    tints = heatmap_cells.of_mean(cells) if by_mean else cells
+    ends = scale(tints)
 
     def planned(label_width: float, head: float, foot: float) -> Sheet:
         return heatmap_layout.plan(drawn, size, used, label_width, tick_width, head, foot)
@@ -59,7 +61,7 @@ def _heatmap(heatmap: Heatmap, dpi: float, cmap: str) -> bytes:
     names = heatmap_axes.names([label.block for label in labels], used)
     left = EDGE + names.width + BAR + tick_width + 3 * GAP
     page = max(left + size.columns * size.column / used + RIGHT, LEAST_WIDTH)
-    notes = _drawing_notes(dpi, used, drawn, rows.experts, plot, ends, colours)
+    notes = _drawing_notes(dpi, used, drawn, rows.experts, plot, ends, colours, by_mean)
     head = _head(heading, notes, page - 2 * EDGE, used)
     shown = legend(
         drawn.blocks,
@@ -81,10 +83,10 @@ def _heatmap(heatmap: Heatmap, dpi: float, cmap: str) -> bytes:
     heatmap_axes.layers(paper, sheet, heatmap, drawn)
     heatmap_axes.experts(paper, sheet, rows.experts)
     heatmap_axes.strip(paper, sheet, strip)
-    heatmap_axes.scale_bar(paper, sheet, ends)
-    heatmap_axes.numbers(paper, sheet, cells, ends, colours)
+    heatmap_axes.scale_bar(paper, sheet, ends, by_mean)
+    heatmap_axes.numbers(paper, sheet, cells, tints, ends, colours)
     shown.write(paper, sheet)
-    return paper.png(Paint(sheet, drawn, cells, colours, ends, strip, shown))
+    return paper.png(Paint(sheet, drawn, tints, colours, ends, strip, shown))
 
 
 def _drawing_notes(
@@ -95,6 +97,7 @@ def _drawing_notes(
     plot: Sheet,
     ends: Scale,
     colours: ColourMap,
+    by_mean: bool,
 ) -> list[str]:
     """What the drawing itself had to decide."""
     notes = []
@@ -106,7 +109,12 @@ def _drawing_notes(
         share = f"{ends.above:,} cell{'s' if ends.above > 1 else ''}"
         have = "have" if ends.above > 1 else "has"
         dot = " (red dot)" if mark(plot) else ""
-        notes.append(f"the colours end at {ends.top:,.0f} tokens; {share} {have} more{dot}")
+        end = f"{ends.top:.3g} × the layer's mean" if by_mean else f"{ends.top:,.0f} tokens"
+        notes.append(f"the colours end at {end}; {share} {have} more{dot}")
+    if by_mean:
+        notes.append(
+            "the roles' tokens differ by magnitudes: colours are shares of each layer's mean"
+        )
     if not ends.most:
         notes.append("no expert got a token")
     if used < dpi / 100 * 0.999:

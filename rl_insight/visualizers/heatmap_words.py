@@ -124,7 +124,11 @@ def notes(heatmap: Heatmap, most: int) -> tuple[str, ...]:
         sentences.append(shorten(words, SENTENCE_LIMIT) + times)
     rest = len(sentences) - most
     if rest > 0:
-        return (*lacking, *sentences[:most], f"+{count(rest, 'more note')} in tables/expert_load.parquet")
+        return (
+            *lacking,
+            *sentences[:most],
+            f"+{count(rest, 'more note')} in tables/expert_load.parquet",
+        )
     return (*lacking, *sentences)
 
 
@@ -147,7 +151,10 @@ def _numbers(what: str, numbers: Sequence[int | None]) -> str:
 
 def _step_words(heatmap: Heatmap) -> str:
     steps: list[int | None] = list(dict.fromkeys(part.step for part in heatmap.segments))
-    return "step unknown" if steps == [None] else _numbers("step", steps)
+    known = [step for step in steps if step is not None]
+    if not known:
+        return "step unknown"
+    return _numbers("step", known) + (", and without a step" if len(known) < len(steps) else "")
 
 
 def _role_words(heatmap: Heatmap) -> str:

@@ -305,6 +305,40 @@ def test_what_is_not_shown_is_named_with_the_key_that_shows_it(draw: Draw) -> No
     assert "step 1 · actor_update · rank 0 · batch 1 · backward" in whole
 
 
+def test_roles_of_other_magnitudes_are_coloured_by_the_mean_of_each_layer(draw: Draw) -> None:
+    made = Tables()
+    # The engine has 100 times the tokens of the training, spread evenly; the training is uneven.
+    made.layer([100, 100, 100, 100], layer=0)
+    made.layer([20, 60, 20, 300], layer=1)
+    engine = {"role": None, "step": None, "micro_batch": None}
+    made.layer([10_000, 10_000, 10_000, 10_000], layer=0, **engine)
+
+    picture = draw(made)
+
+    assert "tokens / mean of the layer" in picture.words
+    assert "the roles' tokens differ by magnitudes" in picture.words.lower()
+    assert picture.cell(1, 3) == VIRIDIS_MANY
+    # Even layers have one colour, of however many tokens; 1 of 3 times the mean.
+    assert picture.cell(0, 0) == picture.cell(2, 0)
+    assert np.abs(np.array(picture.cell(0, 0)) - (53, 183, 121)).max() <= 3
+    # Numbers in the cells are tokens all the same.
+    assert "300" in picture.words and "10k" in picture.words
+    # What nothing needs is not said.
+    assert "batch" not in picture.texts[0][0] and "batch ?" not in picture.words
+    assert "step 1, and without a step" in picture.words
+
+
+def test_roles_of_like_magnitudes_are_coloured_by_tokens(draw: Draw) -> None:
+    made = Tables()
+    made.layer([100, 300], layer=0)
+    made.layer([400, 600], layer=0, role="critic")
+
+    words = draw(made).words
+
+    assert "tokens per expert" in words
+    assert "magnitudes" not in words
+
+
 def test_what_is_missing_is_said(draw: Draw) -> None:
     made = Tables()
     for step in (1, 2, 3):
