@@ -4,10 +4,12 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from rl_insight.data import roles
+from rl_insight.data.coverage_words import ranges
 from rl_insight.plain_text import count
 
 _ROLES = re.compile(r"roles? (.+) (?:is|are) not among the chosen roles")
 _STEPS = "step unknown is not among the chosen steps"
+_STEP = re.compile(r"step (\d+) is not among the chosen steps")
 _MOST_NAMES = 12
 
 _HOW = (
@@ -25,6 +27,17 @@ def told_roles(detail: str | None) -> list[str]:
 def kind(detail: str | None) -> str | None:
     """The filter that a row says it was left out by: `roles`; None for any other reason."""
     return "roles" if told_roles(detail) else None
+
+
+def other_steps(details: Sequence[str]) -> list[str]:
+    """A line that names the steps which the inputs have, where none was chosen: `details` are the
+    reasons of all of them."""
+    found = [match[1] for detail in details if (match := _STEP.match(detail))]
+    steps = sorted({int(step) for step in found})
+    if not steps:
+        return []
+    noun = "is step" if len(steps) == 1 else "are steps"
+    return [f"no input has a chosen step; there {noun} {ranges(steps)}"]
 
 
 def hints(

@@ -138,13 +138,14 @@ def lines(summary: Summary, outcome: "Outcome") -> list[str]:
     if summary.troubles:
         table = layout.table(outcome.output / layout.TABLES, "sources")
         result.append(f"  Every input and its problems: {printable(str(table))}")
-    return result + closing(outcome)
+    return result + closing(outcome, summary.drawn)
 
 
-def closing(outcome: "Outcome") -> list[str]:
-    """Where the pages are, and how long it took."""
+def closing(outcome: "Outcome", drawn: bool = True) -> list[str]:
+    """Where the pages are, and how long it took; without anything `drawn` they only say why."""
     pages = [page for page in outcome.pages if page.is_file()]
-    result = [f"Open {printable(str(page), 1_000)}" for page in pages]
+    opening = "Open" if drawn else "Why, is also said in"
+    result = [f"{opening} {printable(str(page), 1_000)}" for page in pages]
     older = sorted(
         page.name
         for pattern, tables in _PAGES.items()
@@ -177,7 +178,10 @@ def _hints(sources: pa.Table, spans: pa.Table, roles: Collection[str]) -> list[s
     known += [(role, None) for role in pc.unique(_plain(sources["role"])).to_pylist()]
     skipped = sources.filter(pc.equal(_plain(sources["status"]), "skipped"))
     details = [detail or "" for detail in skipped["detail"].to_pylist()]
-    return filter_hints.hints(roles, known, details)
+    result = filter_hints.hints(roles, known, details)
+    if sources.num_rows and skipped.num_rows == sources.num_rows:
+        result += filter_hints.other_steps(details)
+    return result
 
 
 def _lanes(spans: pa.Table) -> int:

@@ -250,6 +250,27 @@ def test_captures_whose_step_nobody_tells_come_with_the_remedy(tmp_path):
     )
 
 
+def test_steps_that_no_input_has_are_told_with_those_that_there_are(tmp_path):
+    reason = "step {} is not among the chosen steps"
+    steps = (1, 2, 3, 3, 7)
+    left = [source(str(n), "skipped", reason.format(step)) for n, step in enumerate(steps)]
+    write(tmp_path, left)
+    page = tmp_path / "rl_timeline.html"
+    page.touch()
+    told = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, (page,)))
+    assert told[2] == "  no input has a chosen step; there are steps 1-3, 7"
+    # A page without anything drawn is no result to open.
+    assert f"Why, is also said in {page}" in told
+    assert not any(line.startswith("Open") for line in told)
+
+
+def test_what_other_steps_there_are_is_not_said_where_a_chosen_one_is(tmp_path):
+    left = source("a", "skipped", "step 1 is not among the chosen steps")
+    write(tmp_path, [left, source("b")], [span("update", 0, step=2)])
+    told = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))
+    assert not any("chosen step;" in line for line in told)
+
+
 def test_missing_tables_are_told_as_such():
     with pytest.raises(FileNotFoundError):
         summarise(Path("/nonexistent"))
