@@ -103,7 +103,9 @@ def test_a_run_killed_at_any_moment_leaves_nothing_half_made(tmp_path: Path) -> 
     # AND the run that is left alone finishes as if nothing had happened
     healed = run(output, *words)
     assert healed.code == 0, healed.text
-    assert healed.jobs == {"timeline_html": 1, "heatmap_gmm_heatmap": 1}
+    # What was parsed stays. Snakemake merges again where it was killed before it noted the end.
+    assert healed.jobs["parse"] == 0
+    assert healed.jobs["timeline_html"] == healed.jobs["heatmap_gmm_heatmap"] == 1
     assert not hidden(output)
     undisturbed = run(tmp_path / "undisturbed", *words)
     assert undisturbed.code == 0, undisturbed.text
