@@ -103,7 +103,7 @@ def test_a_run_killed_at_any_moment_leaves_nothing_half_made(tmp_path: Path) -> 
     # AND the run that is left alone finishes as if nothing had happened
     healed = run(output, *words)
     assert healed.code == 0, healed.text
-    # What was parsed stays. Snakemake merges again where it was killed before it noted the end.
+    # What was parsed stays; a run after one that ended badly merges again.
     assert healed.jobs["parse"] == 0
     assert healed.jobs["timeline_html"] == healed.jobs["heatmap_gmm_heatmap"] == 1
     assert not hidden(output)
