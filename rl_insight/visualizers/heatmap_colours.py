@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 
 from rl_insight.visualizers import colours as tones
-from rl_insight.visualizers.heatmap_cells import layer_mean
+from rl_insight.visualizers.heatmap_means import layer_mean
 
 DEFAULT = "viridis"
 # Of the lightness that a map covers, between its ends: of a diverging or cyclic one it is less.

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rl_insight.visualizers import heatmap_axes, heatmap_cells, heatmap_layout, heatmap_words
+from rl_insight.visualizers import (
+    heatmap_axes,
+    heatmap_cells,
+    heatmap_layout,
+    heatmap_means,
+    heatmap_words,
+)
 from rl_insight.visualizers.heatmap_cells import Lines
 from rl_insight.visualizers.heatmap_colours import ColourMap, Scale, colour_map, scale
 from rl_insight.visualizers.heatmap_layout import BAR, EDGE, GAP, LEAST_WIDTH, RIGHT, Sheet
@@ -48,8 +54,8 @@ def _heatmap(heatmap: Heatmap, dpi: float, cmap: str) -> bytes:
     drawn = heatmap_cells.lines(heatmap, heatmap_layout.room(len(rows), used))
     size = heatmap_layout.size(len(drawn), rows.experts, used)
     cells = heatmap_cells.cells(rows, drawn, size.columns)
-    by_mean = heatmap_cells.magnitudes_differ(heatmap, cells, drawn)
-    tints = heatmap_cells.of_mean(cells) if by_mean else cells
+    by_mean = heatmap_means.magnitudes_differ(heatmap, cells, drawn)
+    tints = heatmap_means.of_mean(cells) if by_mean else cells
     ends = scale(tints)
 
     def planned(label_width: float, head: float, foot: float) -> Sheet:
