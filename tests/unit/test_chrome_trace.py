@@ -189,7 +189,7 @@ def has_half_a_pair(text: str) -> bool:
 
 
 @given(traces(), st.sampled_from([64, 65, 100, 333, 1 << 10, 1 << 16]), st.booleans())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_healthy_trace_is_read_whole_wherever_the_blocks_are_cut(
     tmp_path_factory: pytest.TempPathFactory,
     trace: tuple[str, Any],

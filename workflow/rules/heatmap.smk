@@ -47,7 +47,7 @@ for visualizer in RUN.visualizers("heatmap"):
             mem_mb=lambda wildcards, attempt: 2000 * attempt,
             runtime=30,
         params:
-            visualizer=visualizer.name,
+            visualizer=unchanged(visualizer.name),
             options=unchanged(RUN.visualizer_options(visualizer)),
         script:
             "../../scripts/heatmap.py"

@@ -21,7 +21,7 @@ for visualizer in RUN.visualizers("timeline"):
             mem_mb=lambda wildcards, attempt: 2000 * attempt,
             runtime=30,
         params:
-            visualizer=visualizer.name,
+            visualizer=unchanged(visualizer.name),
             options=unchanged(RUN.visualizer_options(visualizer)),
         script:
             "../../scripts/timeline.py"
