@@ -58,6 +58,7 @@ def killed_at(site: Path, output: Path, *words: str) -> None:
 
 
 def processes(process: int) -> list[int]:
-    """A process and all below it."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    """A process and all below it, whichever of its threads started them."""
+    tasks = Path(f"/proc/{process}/task").glob("*/children")
+    children = [child for task in tasks for child in task.read_text().split()]
     return [process, *(one for child in children for one in processes(int(child)))]
