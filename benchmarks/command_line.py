@@ -23,14 +23,13 @@ ROOT = Path(__file__).resolve().parents[1]
 CORES = 2
 
 
-def ours(traces: Path, output: Path) -> float:
-    """Seconds from start to page."""
-    shutil.rmtree(output, ignore_errors=True)
+def start_to(page: Path, *words: str | Path) -> float:
+    """Seconds that the command line with `words` takes until it has left `page`."""
     begin = time.perf_counter()
     subprocess.run(
         [
-            *(sys.executable, "-m", "rl_insight.main", "--input-path", traces),
-            *("--profiler-type", "torch", "--output-path", output, "--cores", str(CORES)),
+            *(sys.executable, "-m", "rl_insight.main", *words),
+            *("--output-path", page.parent, "--cores", str(CORES)),
         ],
         cwd=ROOT,
         check=True,
@@ -38,9 +37,16 @@ def ours(traces: Path, output: Path) -> float:
         stderr=subprocess.DEVNULL,
     )
     seconds = time.perf_counter() - begin
-    if not (output / "rl_timeline.html").is_file():
-        raise SystemExit("the run left no page")
+    if not page.is_file():
+        raise SystemExit(f"the run left no {page.name}")
     return seconds
+
+
+def ours(traces: Path, output: Path) -> float:
+    """Seconds from start to page."""
+    shutil.rmtree(output, ignore_errors=True)
+    words = ("--input-path", traces, "--profiler-type", "torch")
+    return start_to(output / "rl_timeline.html", *words)
 
 
 def plain(traces: list[Path]) -> float:

@@ -18,8 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from command_line import CORES, start_to
+
 ROOT = Path(__file__).resolve().parents[1]
-CORES = 2
 ROLES = ("actor_update", "actor_compute_log_prob")
 RANKS, LAYERS, CALLS, EXPERTS, TOKENS = 8, 48, 3, 128, 32_768
 
@@ -63,21 +64,7 @@ def made(steps: list[int], folder: Path) -> None:
 
 def ours(dump: Path, output: Path) -> float:
     """Seconds from start to picture."""
-    begin = time.perf_counter()
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "rl_insight.main", "preset=heatmap", f"input.path={dump}"),
-            *(f"output.path={output}", "--cores", str(CORES)),
-        ],
-        cwd=ROOT,
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    seconds = time.perf_counter() - begin
-    if not (output / "gmm_heatmap.png").is_file():
-        raise SystemExit("the run left no picture")
-    return seconds
+    return start_to(output / "gmm_heatmap.png", "preset=heatmap", f"input.path={dump}")
 
 
 def plain(dump: Path) -> float:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import NoReturn
 
 from rl_insight import __version__
 from rl_insight.commandline import Arguments, parse
@@ -216,15 +217,24 @@ def _say_error(text: str) -> None:
     print(f"{clear}error: {printable(text, 2_000)}", file=sys.stderr)
 
 
-def command() -> int:
+def command() -> NoReturn:
     """What the console script and `python -m rl_insight.main` run: `main` in a process of its own.
 
-    It saves the process half a second; somebody else's may need pandas after `main`.
+    Without pandas it starts half a second sooner; somebody else's process may need it after `main`.
+    It ends at once, for all is written: now and then a thread of Arrow was still at work while the
+    interpreter went down, which aborted the process and made exit code 134 of a run that was good.
     """
     import rl_insight.without_pandas  # noqa: F401 - for what it does
 
-    return main()
+    code = main()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # Nobody can be told: what was said last is lost.
+            code = code or 1
+    os._exit(code)
 
 
 if __name__ == "__main__":
-    sys.exit(command())
+    command()

@@ -462,3 +462,21 @@ def test_a_reader_that_has_gone_away_is_no_error():
     )
     assert done.stdout.startswith("usage: ")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("word", "code"), [("--version", 0), ("--no-such-flag", 2)])
+def test_whatever_happens_while_the_process_goes_down_its_exit_code_stays(word, code):
+    program = (
+        "import atexit, os, sys; atexit.register(os.abort);"
+        f"sys.argv[1:] = [{word!r}]; from rl_insight.main import command; command()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == code, ended.stderr
+    assert (ended.stdout or ended.stderr).endswith("\n")
+
+
+def test_a_command_whose_last_words_are_lost_does_not_end_well():
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "rl_insight.main", "--version"]
+        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
