@@ -76,6 +76,15 @@ class Input(Section, frozen=True):
             identity_kind(),
         ),
     ] = msgspec.field(default_factory=list)
+    settle: Annotated[
+        int | float,
+        _key(
+            "What changed less than so many seconds ago is still being written: it is drawn as far "
+            "as it goes and marked. 0 takes everything for final.",
+            number(0, 86_400),
+            "--settle",
+        ),
+    ] = 1
 
 
 class Output(Section, frozen=True):
@@ -195,12 +204,13 @@ class Parse(Section, frozen=True):
     """How the work is cut into jobs."""
 
     ranks_per_job: Annotated[
-        int | None,
+        int | str,
         _key(
-            "Inputs read by one job. Unset: 1 for traces, 64 for group lists.",
-            whole(1, 1_000_000),
+            "Inputs read by one job. `auto`: one trace; more than 64 new ones are packed by their "
+            "size, as the group lists of 64 ranks are. What was packed once stays so.",
+            whole(1, 1_000_000, "auto"),
         ),
-    ] = None
+    ] = "auto"
 
 
 class Run(Section, frozen=True):

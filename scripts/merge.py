@@ -15,5 +15,5 @@ merge(
     Path(snakemake.input.skipped),  # noqa: F821
     Path(snakemake.output.tables[0]).parent,  # noqa: F821
     merge_options(snakemake.params.options),  # noqa: F821
-    next(map(Path, snakemake.output.loads), None),  # noqa: F821
+    *map(Path, (snakemake.input.growing, *snakemake.output.loads)),  # noqa: F821
 )

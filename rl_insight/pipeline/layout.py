@@ -22,6 +22,9 @@ INPUT_LINK = PARSED / ".input"
 # Sources that discovery already decided about; an input of the merge.
 SKIPPED = PARSED / "skipped.json"
 
+# The sources that were still being written; an input of the merge.
+GROWING = PARSED / "growing.json"
+
 # The number of the attempt, and a file that is there from the start of a run until it ends well.
 ATTEMPT = PARSED / "attempt.txt"
 UNFINISHED = PARSED / "unfinished"

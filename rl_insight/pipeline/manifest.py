@@ -5,7 +5,7 @@ Written by the main process only. A job needs nothing but its unit file.
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,12 @@ from rl_insight.files import replacing
 from rl_insight.parsers import Found
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.discovery import Discovery, Skipped
+from rl_insight.pipeline.growing import Growing
 from rl_insight.pipeline.unit_file import UnitFile, UnitInput, UnitSource
 from rl_insight.pipeline.units import Unit, assign, source_id
 
 _VERSION = 1
+_NOTHING_GROWS = Growing()
 
 
 @dataclass(slots=True)
@@ -68,11 +70,18 @@ def _plainly_named(found: Manifest) -> bool:
     return all(map(layout.is_name, names))
 
 
-def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str, int]) -> Manifest:
+def update(
+    output: Path,
+    tree: Tree,
+    discovery: Discovery,
+    per_job: Mapping[str, int | None],
+    growing: Growing = _NOTHING_GROWS,
+) -> Manifest:
     """Bring the manifest and the unit files in `output` up to `discovery`.
 
     Files are rewritten only when their content changes, so nothing is stale that need not be.
-    `per_job` maps a parser to how many sources one job may hold.
+    `per_job` maps a parser to how many sources one job may hold, None where their sizes decide,
+    `growing` tells what is still being written.
     """
     manifest = load(output)
     files = {file.path: file for file in tree.files}
@@ -85,7 +94,8 @@ def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str,
         wanted = {one.path: one for one in found}
         unwanted = {one.path: one for one in discovery.filtered.get(parser, ())}
         folders = {one.path: one.pack for one in found if one.pack is not None}
-        for unit in assign(parser, wanted, per_job[parser], known, unwanted, folders):
+        sizes = {one.path: sum(files[path].size_bytes for path in one.files) for one in found}
+        for unit in assign(parser, wanted, per_job[parser], known, unwanted, folders, sizes):
             known.update(dict.fromkeys(unit.sources, unit.name))
             _write_unit(output, unit, wanted | unwanted, tree, files, manifest.prints)
             manifest.units.append(unit)
@@ -94,6 +104,7 @@ def update(output: Path, tree: Tree, discovery: Discovery, per_job: Mapping[str,
     parsed = {(unit.parser, path) for unit in manifest.units for path in unit.sources}
     skipped = [row for row in discovery.skipped if (row.parser, row.path) not in parsed]
     write_if_changed(output / layout.SKIPPED, _json(skipped))
+    write_if_changed(output / layout.GROWING, _json(sorted(_growing(discovery, growing))))
     manifest.prepared_by = _process(os.getpid())
     write_if_changed(
         output / layout.MANIFEST,
@@ -114,6 +125,17 @@ def read_skipped(path: Path) -> list[Skipped]:
         raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
 
 
+def read_growing(path: Path) -> frozenset[str]:
+    """The ids of the sources that were still being written.
+
+    Raises CacheError when the file is damaged.
+    """
+    try:
+        return msgspec.convert(json.loads(path.read_text("ascii")), frozenset[str])
+    except (OSError, ValueError, RecursionError) as error:
+        raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
+
+
 def write_if_changed(path: Path, text: str) -> bool:
     """Write `text` to `path` unless it stands there already; whole or not at all."""
     try:
@@ -125,6 +147,16 @@ def write_if_changed(path: Path, text: str) -> bool:
     with replacing(path) as temporary:
         temporary.write_text(text, "ascii")
     return True
+
+
+def _growing(discovery: Discovery, growing: Growing) -> Iterator[str]:
+    """The ids of the sources that grow, but for those that are filtered away."""
+    for found in discovery.found.values():
+        yield from (source_id(one.path) for one in found if growing.touches(one.path, one.files))
+    filtered = {one.path for found in discovery.filtered.values() for one in found}
+    for row in discovery.skipped:
+        if row.path not in filtered and growing.touches(row.path):
+            yield source_id(row.path)
 
 
 def _write_unit(

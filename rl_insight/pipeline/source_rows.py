@@ -19,6 +19,8 @@ from rl_insight.problems import Problems
 
 _UNTOLD: Row = {}
 
+_GROWING = "it was still being written, and is read again by a run after that"
+
 
 def source_rows(parsed: Sequence[Row], settled: Settled, options: MergeOptions) -> list[Row]:
     """Complete the rows that parse jobs wrote: whose they are, and what the merge noticed."""
@@ -87,6 +89,22 @@ def other_rows(table: Path, presets: Collection[str]) -> list[Row]:
     except (OSError, pa.ArrowException):
         return []
     return [row for row in rows if _preset(row.get("parser")) not in (*presets, None)]
+
+
+def marked(rows: Iterable[Row], growing: Collection[str]) -> list[Row]:
+    """`rows`; those whose `source_id` is among the `growing` say that they are not complete."""
+    result = []
+    for row in rows:
+        if row["source_id"] in growing:
+            found = Problems()
+            found.add("still_growing", "warning", example=_GROWING)
+            before = row["problems"]
+            row = {**row, "problems": [*(before if isinstance(before, list) else []), *found]}
+            if row["detail"]:
+                # What is wrong with it may only be that it is not complete.
+                row["detail"] = f"{_GROWING}; as it is, {row['detail']}"
+        result.append(row)
+    return result
 
 
 def presets_of(rows: Iterable[Row]) -> dict[str, str]:

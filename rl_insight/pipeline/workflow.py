@@ -21,6 +21,7 @@ from rl_insight.errors import ConfigError
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import attempts, layout, manifest
 from rl_insight.pipeline.discovery import Filters, Wanted, discover_all, parser_names
+from rl_insight.pipeline.growing import settled
 from rl_insight.pipeline.manifest import Manifest
 from rl_insight.pipeline.occupied import occupy
 from rl_insight.pipeline.settle import MergeOptions
@@ -45,9 +46,9 @@ _STRUCTURE_KEYS = (
 
 _HEATMAP = "gmm_heatmap"
 
-# How many inputs one job reads unless the user says otherwise: a trace is large, the group lists of
-# a rank are small.
-_PER_JOB = {"timeline": 1, "heatmap": 64}
+# How many inputs one job reads unless the user says otherwise: traces may be large or small, the
+# group lists of a rank are small.
+_PER_JOB = {"timeline": None, "heatmap": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +178,11 @@ def look(config: Config, output: Path) -> tuple[Manifest, bool]:
             raise ConfigError(f"output.path: {str(output)!r} is a file, not a folder")
     root = _input_path(config, output)
     _check_inside(root, output)
-    tree = scan(root, exclude=output)
+    tree, growing = settled(lambda: scan(root, exclude=output), config.input.settle)
     found = discover_all(tree, wanted, rules)
+    chosen = config.parse.ranks_per_job
     per_job = {
-        name: config.parse.ranks_per_job or _PER_JOB[preset]
+        name: chosen if isinstance(chosen, int) else _PER_JOB[preset]
         for preset, one in wanted.items()
         for name in one.names
     }
@@ -188,7 +190,7 @@ def look(config: Config, output: Path) -> tuple[Manifest, bool]:
         output.mkdir(parents=True, exist_ok=True)
         # Only now: a mistake leaves no folder, and nothing was written yet.
         left_locked = occupy(output)
-        known = manifest.update(output, tree, found, per_job)
+        known = manifest.update(output, tree, found, per_job, growing)
         attempts.count(output)
         return known, left_locked
 

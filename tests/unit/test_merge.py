@@ -15,6 +15,7 @@ from rl_insight.errors import CacheError
 from rl_insight.parsers import Parser
 from rl_insight.pipeline import layout, manifest
 from rl_insight.pipeline.discovery import Filters, Skipped, discover
+from rl_insight.pipeline.growing import Growing
 from rl_insight.pipeline.merge import merge
 from rl_insight.pipeline.parse import parse_unit
 from rl_insight.pipeline.settle import MergeOptions
@@ -45,6 +46,7 @@ def run(
     per_job: int = 1,
     parser: str = "notes",
     rules: tuple[str, ...] = (),
+    growing: tuple[str, ...] = (),
     **chosen: Any,
 ) -> dict[str, Rows]:
     """Look, parse what has no cache and merge, as the workflow does; give the merged rows."""
@@ -53,14 +55,16 @@ def run(
     filters = Filters(**{name: frozenset(values) for name, values in chosen.items()})
     tree = scan(root)
     found = discover(tree, [parser], compiled, filters)
-    units = manifest.update(output, tree, found, {parser: per_job}).units
+    grows = Growing.of(growing)
+    units = manifest.update(output, tree, found, {parser: per_job}, grows).units
     folders = [output / layout.unit_folder(unit.parser, unit.name) for unit in units]
     for unit, folder in zip(units, folders, strict=True):
         if not folder.exists():
             unit_file = output / layout.unit_file(unit.parser, unit.name)
             parse_unit(unit_file, output / layout.INPUT_LINK, folder, {})
     options = MergeOptions(compiled, filters, root.name)
-    merge(folders, output / layout.SKIPPED, output / layout.TABLES, options)
+    skipped, growing_file = output / layout.SKIPPED, output / layout.GROWING
+    merge(folders, skipped, output / layout.TABLES, options, growing_file)
     return merged(output)
 
 
@@ -498,3 +502,36 @@ def test_the_skipped_list_of_the_merge_may_hold_what_no_parser_is_known_for(
     options = MergeOptions(compile_rules([]), Filters(), "")
     merge([], tmp_path / "skipped.json", tmp_path / "out" / "tables", options)
     assert column(merged(tmp_path / "out")["sources"], "path", "status") == [("a", "skipped")]
+
+
+def test_what_is_still_being_written_is_drawn_and_says_so(root: Path) -> None:
+    # GIVEN two captures, one of which somebody is writing to, and one that a filter leaves out
+    for rank in (0, 1, 2):
+        write_note(root / f"actor_update/rank{rank}.note", **capture())
+    names = tuple(f"actor_update/rank{rank}.note" for rank in (1, 2))
+
+    # WHEN they are merged
+    found = run(root, growing=names, ranks={0, 1}, rules=(r"rank(?P<rank>\d+)",))
+
+    # THEN both are drawn, and the one that grows says so
+    problems = {row["path"]: row["problems"] for row in found["sources"]}
+    assert {row["rank_id"] for row in found["spans"]} == {0, 1}
+    assert problems["actor_update/rank0.note"] == problems["actor_update/rank2.note"] == []
+    (problem,) = problems["actor_update/rank1.note"]
+    assert (problem["code"], problem["severity"], problem["count"]) == (
+        "still_growing",
+        "warning",
+        1,
+    )
+    # Nothing says so any more once it is complete.
+    after = run(root, ranks={0, 1}, rules=(r"rank(?P<rank>\d+)",))
+    assert all(row["problems"] == [] for row in after["sources"])
+
+
+def test_a_damaged_list_of_what_grows_is_named(root: Path) -> None:
+    write_note(root / "rank0.note", **capture())
+    run(root)
+    listed = root.parent / "out" / layout.GROWING
+    listed.write_text("[1")
+    with pytest.raises(CacheError, match=r"growing\.json: damaged"):
+        manifest.read_growing(listed)

@@ -36,7 +36,7 @@ def merged(
         parse_unit(unit_file, output / layout.INPUT_LINK, folder, {})
     options = MergeOptions(compiled, Filters(), root.name, filters, ("heatmap",))
     loads = output / layout.LOADS
-    merge(folders, output / layout.SKIPPED, output / layout.TABLES, options, loads)
+    merge(folders, output / layout.SKIPPED, output / layout.TABLES, options, loads=loads)
     return output, tables.read(loads).to_pylist()
 
 
@@ -120,7 +120,7 @@ def test_a_job_that_left_nothing_is_named(tmp_path: Path) -> None:
             output / layout.SKIPPED,
             output / layout.TABLES,
             options,
-            output / layout.LOADS,
+            loads=output / layout.LOADS,
         )
 
 

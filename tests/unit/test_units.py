@@ -181,3 +181,54 @@ def test_assignment_is_the_same_whatever_the_order_of_the_paths() -> None:
     found = [*paths(70, "b"), *paths(70, "a")]
     known = {found[3]: "old-1", found[80]: "old-1"}
     assert assign("gmm", found, 8, known) == assign("gmm", found[::-1], 8, known)
+
+
+def sized(sizes: dict[str, int], known: dict[str, str] | None = None) -> list[Unit]:
+    return assign("torch", sizes, None, known or {}, sizes=sizes)
+
+
+def test_a_few_new_files_are_a_job_each_however_small_they_are() -> None:
+    assert {len(unit.sources) for unit in sized(dict.fromkeys(paths(64), 100))} == {1}
+
+
+def test_many_small_files_share_jobs_by_count_and_large_ones_do_not() -> None:
+    small = sized(dict.fromkeys(paths(1_000), 100))
+    assert sorted(len(unit.sources) for unit in small) == [40] + [64] * 15
+    large = sized(dict.fromkeys(paths(1_000), 300_000_000))
+    assert {len(unit.sources) for unit in large} == {1}
+
+
+def test_files_are_packed_until_a_job_has_enough_to_read() -> None:
+    # Three of 2.5 MB are 7.5 MB; a fourth would be too much for 8 MB. The large one stays alone.
+    sizes = dict.fromkeys(paths(90), 2_500_000)
+    sizes[paths(90)[30]] = 50_000_000
+    units = sized(sizes)
+    assert all(len(unit.sources) <= 3 for unit in units)
+    assert (paths(90)[30],) in {unit.sources for unit in units}
+    assert sum(len(unit.sources) == 3 for unit in units) == 10 + 19
+
+
+def test_small_folders_share_a_job_and_are_not_cut() -> None:
+    # Eight folders of eight are 64; the ninth begins a new job.
+    found = [f"step_{n:03}/rank{rank}.json" for n in range(100) for rank in range(8)]
+    units = sized(dict.fromkeys(found, 100))
+    assert len(units) == 13
+    for unit in units:
+        folders = [path.partition("/")[0] for path in unit.sources]
+        assert {folders.count(folder) for folder in folders} == {8}
+
+
+def test_packing_by_size_moves_nothing_when_folders_grow() -> None:
+    first = sized(dict.fromkeys(paths(100), 100))
+    more = [*paths(100), *paths(8, "step2")]
+    second = sized(dict.fromkeys(more, 900_000_000), remembered(first))
+    assert contents(first).items() <= contents(second).items()
+    assert sorted(unit.sources for unit in second if unit not in first) == [
+        (path,) for path in paths(8, "step2")
+    ]
+
+
+def test_large_files_beyond_the_limit_of_jobs_share_them_all_the_same() -> None:
+    units = sized(dict.fromkeys(paths(10_000), 300_000_000))
+    assert len(units) == MAX_JOBS
+    assert {len(unit.sources) for unit in units} == {5}

@@ -38,7 +38,8 @@ def root(tmp_path: Path) -> Path:
 def settings(
     root: Path | str | None, output: Path | str | None = None, **more: Any
 ) -> dict[str, Any]:
-    values: dict[str, Any] = {"timeline.parser.type": "notes", **more}
+    # What a test writes is complete at once.
+    values: dict[str, Any] = {"timeline.parser.type": "notes", "input.settle": 0, **more}
     if root is not None:
         values["input.path"] = str(root)
         values["output.path"] = str(output or Path(root).absolute().parent / "out")

@@ -42,7 +42,7 @@ def run(
     """Run the command line with `output` as its output folder; `before` runs in its process."""
     known = _logs(output)
     done = subprocess.run(
-        [sys.executable, "-m", "rl_insight.main", f"output.path={output}", *words],
+        [sys.executable, "-m", "rl_insight.main", f"output.path={output}", "input.settle=0", *words],
         capture_output=True,
         text=True,
         timeout=300,

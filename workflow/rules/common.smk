@@ -2,7 +2,7 @@ from pathlib import Path
 
 from rl_insight.errors import RLInsightError
 from rl_insight.pipeline import attempts
-from rl_insight.pipeline.layout import ATTEMPT, NAME, SKIPPED
+from rl_insight.pipeline.layout import ATTEMPT, GROWING, NAME, SKIPPED
 from rl_insight.pipeline.workflow import Run
 from snakemake.exceptions import WorkflowError
 

@@ -2,6 +2,7 @@ rule merge:
     input:
         folders=RUN.unit_folders(),
         skipped=str(SKIPPED),
+        growing=str(GROWING),
         attempt=str(ATTEMPT),
     output:
         tables=[update(path) for path in RUN.merged_tables()],
