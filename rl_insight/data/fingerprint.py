@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rl_insight.data.tree import File
 from rl_insight.readers.gzip_head import GZIP_MAGIC
+from rl_insight.readers.pseudo_files import holds_bytes
 
 UNREADABLE = "unreadable:"
 
@@ -24,7 +25,7 @@ def fingerprint(root: Path, file: File) -> str:
     digest = hashlib.blake2b(digest_size=12)
     try:
         with open(root / file.path, "rb") as stream:
-            head = stream.read(_END_BYTES)
+            head = stream.read(_END_BYTES) if holds_bytes(stream) else b""
             if file.size_bytes > _END_BYTES:
                 stream.seek(max(_END_BYTES, file.size_bytes - _END_BYTES))
                 tail = stream.read(_END_BYTES)

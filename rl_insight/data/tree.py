@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rl_insight.errors import InputError
+from rl_insight.readers.pseudo_files import holds_bytes
 
 NOT_REGULAR = "not a regular file"
 
@@ -56,7 +57,7 @@ class Tree:
         """The first `size` bytes of a file as they stand on disk; b"" where it cannot be read."""
         try:
             with open(self.root / path, "rb") as file:
-                return file.read(size)
+                return file.read(size) if holds_bytes(file) else b""
         except OSError:
             return b""
 

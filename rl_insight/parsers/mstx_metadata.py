@@ -16,6 +16,7 @@ from rl_insight.data.tree import Tree
 from rl_insight.parsers.collectives import group_label
 from rl_insight.problems import Problems
 from rl_insight.readers.json_members import decode_loosely
+from rl_insight.readers.pseudo_files import holds_bytes
 
 Row = Mapping[str, object]
 
@@ -210,7 +211,7 @@ def metadata_object(path: Path, problems: Problems) -> Row:
     """The JSON object in a file; an empty one, and a problem, where there is none."""
     try:
         with path.open("rb") as file:
-            text = file.read(_LARGEST_FILE + 1)
+            text = file.read(_LARGEST_FILE + 1) if holds_bytes(file) else b""
     except OSError as error:
         why = f"cannot be read: {error.strerror or error}"
     else:

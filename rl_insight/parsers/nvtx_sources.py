@@ -17,6 +17,7 @@ from rl_insight.parsers.nvtx_kinds import (
 from rl_insight.parsers.nvtx_rows import Batch
 from rl_insight.problems import Problems
 from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
+from rl_insight.readers.pseudo_files import holds_bytes
 from rl_insight.readers.sqlite import MAGIC
 from rl_insight.shell_words import command_line
 
@@ -63,7 +64,7 @@ def open_rows(source: Source, problems: Problems) -> Rows:
         raise ReadError(f"this form of export is not read: {export_command(source.path)}")
     try:
         with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
+            head = file.read(HEAD_BYTES) if holds_bytes(file) else b""
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}") from error
     if head.startswith(MAGIC):

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from rl_insight.errors import ReadError
 from rl_insight.intervals import IntArray
 from rl_insight.readers.parquet_pages import check_pages, has_dictionary
+from rl_insight.readers.pseudo_files import holds_bytes
 
 PARQUET_MAGIC = b"PAR1"
 ARROW_FILE_MAGIC = b"ARROW1"
@@ -35,7 +36,7 @@ def batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """
     try:
         with path.open("rb") as file:
-            head = file.read(len(ARROW_FILE_MAGIC))
+            head = file.read(len(ARROW_FILE_MAGIC)) if holds_bytes(file) else b""
             file.seek(0)
             yield from _opened(file, head, wanted)
     except MemoryError as error:

@@ -18,6 +18,7 @@ from isal import isal_zlib
 from rl_insight.errors import ReadError
 from rl_insight.problems import Problems
 from rl_insight.readers.gzip_head import GZIP_MAGIC
+from rl_insight.readers.pseudo_files import holds_bytes
 
 # The stubs of isal say that its error is an instance.
 _DAMAGE = (cast(type[Exception], isal_zlib.error), zlib.error)
@@ -212,7 +213,7 @@ class ByteStream:
         self._delivered = 0
         self._source: _Source = self._file
         try:
-            self._source = self._sniff()
+            self._source = self._sniff() if holds_bytes(self._file) else io.BytesIO()
         except OSError as error:
             self._file.close()
             raise ReadError(f"{path} cannot be read: {error.strerror}") from error

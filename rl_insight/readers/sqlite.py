@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from rl_insight.errors import ReadError
 from rl_insight.problems import Problems
+from rl_insight.readers.pseudo_files import holds_bytes
 
 MAGIC = b"SQLite format 3\x00"
 
@@ -140,7 +141,7 @@ def quoted(name: str) -> str:
 def _open(path: Path, problems: Problems | None) -> sqlite3.Connection:
     try:
         with path.open("rb") as file:
-            head = file.read(_WRITE_VERSION + 1)
+            head = file.read(_WRITE_VERSION + 1) if holds_bytes(file) else b""
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}") from error
     if not head:
