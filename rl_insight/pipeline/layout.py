@@ -15,6 +15,9 @@ LOGS = Path("logs")
 # What Snakemake and matplotlib would keep in the home folder.
 CACHES = Path(".snakemake", "rl-insight")
 
+# What programs would keep in /tmp while they run.
+TEMPORARY = CACHES / "tmp"
+
 # A link to the input folder. The jobs reach their files through it, so no absolute path stands in
 # a unit file and a folder that was copied or moved is not parsed again.
 INPUT_LINK = PARSED / ".input"

@@ -25,6 +25,8 @@ def sweep(output: Path) -> None:
         found = _FILE.fullmatch(path.name)
         if found and _OWN.fullmatch(found["name"]):
             _remove(path)
+    for path in _entries(output / layout.TEMPORARY):
+        _remove(path)
     parsed = output / layout.PARSED
     for folder in (output / layout.TABLES, parsed, *_entries(parsed)):
         if folder.is_symlink():

@@ -15,11 +15,15 @@ from rl_insight.data.tree import Tree, scan
 from rl_insight.errors import RLInsightError
 from rl_insight.pipeline.preprocess_kinds import RawCapture
 
-_IS_INSTALLED = (
-    "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch_npu') is None)"
-)
-_ANALYSE = """\
-import sys
+# Where the user stands are captures, not modules: a `profile.py` there must not be run.
+_NOT_FROM_HERE = "import sys; sys.path[:] = [path for path in sys.path if path]\n"
+_IS_INSTALLED = f"""\
+{_NOT_FROM_HERE}
+import importlib.util
+sys.exit(importlib.util.find_spec('torch_npu') is None)
+"""
+_ANALYSE = f"""\
+{_NOT_FROM_HERE}
 from torch_npu.profiler.profiler import analyse
 analyse(profiler_path=sys.argv[1], max_process_number=1)
 """

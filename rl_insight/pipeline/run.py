@@ -78,14 +78,30 @@ def run(request: RunRequest) -> Outcome:
 
 
 def _snakemake(request: RunRequest, output: Path) -> int:
+    (output / layout.TEMPORARY).mkdir(parents=True, exist_ok=True)
     return wait_for(command(request, output), keep=inherited(), env=_environment(output))
 
 
 def _environment(output: Path) -> dict[str, str]:
-    """Ours, but for where Snakemake and matplotlib keep caches: nothing is written elsewhere."""
+    """Ours, but for two things: nothing is written elsewhere, and nothing is run from elsewhere.
+
+    Snakemake and matplotlib keep caches, and Snakemake makes temporary folders that stay when it is
+    killed. Python would look for modules where the user stands, which is often the input: a
+    `profile.py` or `yaml.py` there would be run.
+    """
     caches = output / layout.CACHES
-    matplotlib = str(caches / "matplotlib")
-    return {**os.environ, "XDG_CACHE_HOME": str(caches), "MPLCONFIGDIR": matplotlib}
+    ours = {"XDG_CACHE_HOME": str(caches), "MPLCONFIGDIR": str(caches / "matplotlib")}
+    ours |= {"TMPDIR": str(output / layout.TEMPORARY), "PYTHONSAFEPATH": "1"}
+    root = Path(__file__).parents[2]
+    if Path.cwd() == root:
+        # A checkout that is not installed is found where the user stands.
+        ours["PYTHONPATH"] = os.pathsep.join([str(root), *_python_path()])
+    return {**os.environ, **ours}
+
+
+def _python_path() -> list[str]:
+    # An empty entry stands for the current folder.
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
 def _check_config(output: Path) -> None:

@@ -31,6 +31,7 @@ def test_files_and_folders_with_temporary_names_are_removed(tmp_path: Path) -> N
         "parsed/torch/.rank0-1.json.4711.tmp",
         "parsed/torch/.rank0-1.tmp/lanes.parquet",
         "parsed/torch/.rank0-1.old.tmp/lanes.parquet",
+        ".snakemake/rl-insight/tmp/snakemake1234/report.html",
     )
     sweep(tmp_path)
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(

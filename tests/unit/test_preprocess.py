@@ -158,6 +158,22 @@ def test_several_captures_are_analysed_at_the_same_time(
     ]
 
 
+def test_a_module_where_the_user_stands_is_not_run(
+    tmp_path: Path, torch_npu: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # GIVEN modules beside the captures, of names that torch_npu or Python itself would import
+    mark = tmp_path / "mark"
+    for name in ("torch_npu.py", "sqlite3.py", "shutil.py"):
+        (tmp_path / name).write_text(f"open({str(mark)!r}, 'w').close()\n")
+    one = capture(tmp_path / "in" / "a_ascend_pt")
+    monkeypatch.chdir(tmp_path)
+    # WHEN the captures are exported from there
+    assert main(["preprocess", "in"]) == 0
+    # THEN torch_npu itself did it
+    assert (one / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").exists()
+    assert not mark.exists()
+
+
 def test_without_torch_npu_one_sentence_says_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -131,6 +131,9 @@ def test_whatever_lies_in_the_folder_the_rest_is_drawn_and_nothing_else_is_touch
         folder.mkdir()
     output.mkdir()
     home, temporary, cwd = around
+    # Modules that only Snakemake would import, where the user stands.
+    for name in ("snakemake.py", "pulp.py"):
+        (cwd / name).write_text(f"open({str(mark)!r}, 'w').close()\n")
     env = {"HOME": str(home), "TMPDIR": str(temporary), "PYTHONPATH": str(here)}
     before = listing(*(p for p in tmp_path.iterdir() if p != output))
 
@@ -157,9 +160,7 @@ def test_whatever_lies_in_the_folder_the_rest_is_drawn_and_nothing_else_is_touch
 
     # AND nothing has changed around the output, and nothing was run
     assert not mark.exists()
-    changed = {path for path in {**before, **after} if before.get(path) != after.get(path)}
-    # What Snakemake puts into the folder for such things it takes away again.
-    assert changed <= {f"{temporary}/"}
+    assert before == after
 
     # AND no name does anything: on the terminal, on a page, in a table or picture
     assert not [c for c in ended.text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
