@@ -20,6 +20,11 @@ _CAPTURE = "ascend_pt"
 _RAW = re.compile(r"FRAMEWORK|PROF_[0-9]+_[0-9]+_[0-9A-Za-z]+")
 _INFO = re.compile(r"profiler_info[^/]*\.json")
 _DATABASE = re.compile(r"ascend_pytorch_profiler[^/]*\.db")
+# What an analysis, a copier or an editor calls a result before it is complete.
+_DRAFT = re.compile(
+    r"(?:[^/]*[._-])?(?:trace_view_temp\.json|(?:trace_view|ascend_pytorch_profiler)[^/]*"
+    r"\.(?:tmp|part))"
+)
 # Not trace_view_temp.json: the analysis gives its result the final name when it is complete.
 _TRACE = re.compile(r"(?:[^/]*[._-])?trace_view(?:(?!_temp)[^/]*)?\.json(?:\.gz)?")
 _TRACE_NAMES = ("trace_view.json", "trace_view.json.gz")
@@ -92,6 +97,11 @@ def captures(tree: Tree) -> tuple[list[AscendCapture], list[str]]:
 def is_database(path: str) -> bool:
     """Whether a file is named like the database of a capture (`analysis.db` is none)."""
     return _DATABASE.fullmatch(_name(path)) is not None
+
+
+def is_draft(path: str) -> bool:
+    """Whether a file is named like a result of a capture whose writer was killed."""
+    return _DRAFT.fullmatch(_name(path)) is not None
 
 
 def is_raw(folder: str) -> bool:

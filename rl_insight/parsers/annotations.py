@@ -5,7 +5,7 @@ Neutral to profilers: torch's `record_function`, mstx and NVTX ranges all are an
 
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -72,6 +72,13 @@ class Annotations:
         if len(self._starts) > 2 * self._most:
             self._thin()
 
+    def keep(self, first_ns: int, last_ns: int) -> None:
+        """Forget those that begin outside of these times: they are no part of the capture."""
+        starts = np.array(self._starts)
+        inside = (starts >= first_ns) & (starts <= last_ns)
+        if not inside.all():
+            self._choose(np.flatnonzero(inside).tolist())
+
     def __len__(self) -> int:
         return len(self._starts)
 
@@ -94,6 +101,10 @@ class Annotations:
         kept = np.sort(np.lexsort((-lengths, ~wanted))[: self._most]).tolist()
         self.left_out += len(self) - len(kept)
         self.wanted_left_out += max(0, int(wanted.sum()) - len(kept))
+        self._choose(kept)
+
+    def _choose(self, kept: Sequence[int]) -> None:
+        """Forget all but those at the places `kept`."""
         labels = list(self._labels)
         self._labels = {}
         for codes in (self._names, self._tids, self._domains):

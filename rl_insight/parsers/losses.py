@@ -26,6 +26,10 @@ _WORDS = {
         "something follows the end of the trace",
         "parts follow the end of the trace",
     ),
+    "gzip_trailing": (
+        "something else follows the packed data",
+        "parts follow the packed data that are something else",
+    ),
     "concatenated": ("a second trace follows the first", "more traces follow the first"),
 }
 # Those of which the example says what is damaged.
@@ -69,9 +73,7 @@ def lost(
         return None
     if not count and is_cut_short(problems):
         return cut_before_events(problems, noun)
-    kept = f"the {count:,} {noun}s that could be read are kept" if count else "nothing is left"
-    if count == 1:
-        kept = f"the one {noun} that could be read is kept"
+    kept = all_that_could_be_read(count, noun)
     cut = next((one for one in found if one.code in _CUT), None)
     if cut is not None:
         where = "" if cut.offset is None else f" after {_bytes(cut.offset)} of unpacked text"
@@ -79,6 +81,13 @@ def lost(
     worst = max(found, key=lambda one: one.count)
     damage = worst.example if worst.code in _OF_TABLES else _in_words(worst)
     return f"damaged: {damage}{f' ({writer})' if writer else ''}; {kept}"
+
+
+def all_that_could_be_read(count: int, noun: str = "event") -> str:
+    """What is left of a damaged file: `the 7 events that could be read are kept`."""
+    if count == 1:
+        return f"the one {noun} that could be read is kept"
+    return f"the {count:,} {noun}s that could be read are kept" if count else "nothing is left"
 
 
 def _in_words(problem: Problem) -> str:

@@ -5,20 +5,22 @@ names of the communication groups, and it is quicker to read. Where it is damage
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from rl_insight.data import identity
-from rl_insight.data.ascend_captures import OUTPUT, is_database, is_raw, is_trace
+from rl_insight.data.ascend_captures import OUTPUT, is_database, is_draft, is_raw, is_trace
 from rl_insight.data.tree import Tree
 from rl_insight.errors import ReadError
 from rl_insight.parsers import mstx_metadata
 from rl_insight.parsers.base import Found, Parsed, Source
-from rl_insight.parsers.losses import lost, why_empty
+from rl_insight.parsers.losses import all_that_could_be_read, lost, why_empty
 from rl_insight.parsers.mstx_capture import MstxCapture
 from rl_insight.parsers.mstx_discovery import claims
 from rl_insight.parsers.mstx_metadata import Told
 from rl_insight.parsers.mstx_tables import Wanted, build
 from rl_insight.parsers.options import RANGE_DEPTH, range_depth
 from rl_insight.problems import Problems
+from rl_insight.readers.sqlite import UNREAD
 from rl_insight.schema import TIMELINE_TABLES
 from rl_insight.shell_words import command_line
 
@@ -28,7 +30,7 @@ class MstxParser:
 
     name = "mstx"
     preset = "timeline"
-    cache_version = 2
+    cache_version = 3
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 
@@ -110,6 +112,8 @@ def _from_database(
     read = mstx_database.read(source.root / path, told, wanted.path_role)
     capture = read.capture
     damage = None if read.damage is None else f"the database is damaged ({read.damage})"
+    if damage is None and UNREAD in capture.problems:
+        damage = "the database was still being written: it is read without its journal"
     tables = build(capture, told, wanted)
     if not tables["spans"].num_rows:
         if damage is not None:
@@ -119,8 +123,8 @@ def _from_database(
         return Parsed("empty", why, capture.events, problems, tables)
     problems.extend(capture.problems)
     if damage is not None:
-        kept = f"{damage}; the {capture.events:,} rows that could be read are kept"
-        return Parsed("salvaged", kept, capture.events, problems, tables)
+        kept = all_that_could_be_read(capture.events, "row")
+        return Parsed("salvaged", f"{damage}; {kept}", capture.events, problems, tables)
     detail = None
     if not any(capture.devices.values()):
         detail = _without_analysis(capture, told)
@@ -178,9 +182,18 @@ def _not_analysed(source: Source) -> str:
     folder = source.absolute if source.absolute.is_dir() else source.root
     what = "never analysed: it holds only raw data"
     if (folder / OUTPUT).is_dir():
-        what = f"not analysed: its {OUTPUT} holds no result"
+        what = f"not analysed: its {OUTPUT} holds no result{_but_drafts(folder / OUTPUT)}"
     if not any(is_raw(one.name) for one in folder.iterdir() if one.is_dir()):
         what = what.partition(":")[0] if what.startswith("never") else what
         return f"{what}, and nothing is left to analyse: neither FRAMEWORK nor PROF_* is there"
     command = command_line(["rl-insight", "preprocess", str(source.root)])
     return f"{what}; run this where torch_npu is installed: {command}"
+
+
+def _but_drafts(output: Path) -> str:
+    """The results that an analysis began and never finished, as they stand in a sentence."""
+    drafts = sorted(one.name for one in output.iterdir() if is_draft(one.name))
+    if not drafts:
+        return ""
+    more = f" and {len(drafts) - 1} more" if len(drafts) > 1 else ""
+    return f" but {drafts[0]}{more}, left by a killed analysis"

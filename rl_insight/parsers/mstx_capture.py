@@ -10,7 +10,7 @@ from rl_insight.intervals import IntArray
 from rl_insight.parsers.annotations import Annotations
 from rl_insight.parsers.collectives import Collective, Collectives
 from rl_insight.parsers.device_time import DeviceTime
-from rl_insight.parsers.extent import Extent
+from rl_insight.parsers.extent import Bounds, Extent
 from rl_insight.parsers.kernel_names import MEMORY
 from rl_insight.parsers.op_names import LEFT_OUT, OpNames
 from rl_insight.problems import Problems
@@ -134,6 +134,13 @@ class MstxCapture:
     cut_short: bool = False
     # A lane of its own for each device, but not for what only claims to be one.
     most_devices: int = 64
+
+    def settle(self, bounds: Bounds | None) -> None:
+        """Take from when to when it goes; what the host recorded outside of that does not count."""
+        if bounds is not None:
+            self.first_ns, self.last_ns = bounds.first, bounds.last
+            for ranges in (self.annotations, self.device_ranges):
+                ranges.keep(bounds.first, bounds.last)
 
     def device(self, number: int | None) -> AscendDevice:
         """The device of that number; beyond `most_devices` the unknown one."""

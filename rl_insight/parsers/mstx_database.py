@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,29 @@ def _why_not(asked: AscendDatabase) -> str:
     return "a database of another kind: it has none of the tables of an Ascend capture"
 
 
+class _Row(NamedTuple):
+    """A row of a table, and who takes it."""
+
+    table: str
+    row: tuple[object, ...]
+    take: Take
+
+
+class _Answer(Sequence[_Row]):
+    """Rows of one question; only those that are looked at are made to a _Row."""
+
+    def __init__(self, table: str, rows: Rows, take: Take) -> None:
+        self._table = table
+        self._rows = rows
+        self._take = take
+
+    def __getitem__(self, at: Any) -> Any:
+        return _Row(self._table, self._rows[at], self._take)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 class _Reading:
     """One pass over the tables of a database."""
 
@@ -69,35 +93,35 @@ class _Reading:
         self._asked = asked
         self._capture = capture
         self._wanted = Wanted(role)
+        self._sieve: Sieve[_Row] = Sieve(capture.problems, _quoted)
 
     def run(self) -> None:
         self._ranges()
         self._host_ranges()
         mstx_db_device.read(self._asked, self._capture, self._load)
+        self._settle()
         if self._capture.first_ns is None:
             self._host_extent()
+            self._settle()
+        mstx_db_device.join_nameless(self._capture)
         self._capture.pid = self._pid()
 
     def _load(self, table: str, query: str, take: Take) -> None:
-        """Ask `table` a question whose rows begin with start and end; `take` those with a time."""
-        sieve: Sieve[tuple[object, ...]] = Sieve(
-            self._capture.problems, lambda row: _quoted(table, row)
-        )
+        """Ask `table` a question whose rows begin with start and end; `take` those with a time.
+
+        Which of the doubtful ones have one is known only when all tables were asked.
+        """
         for rows in self._asked.chunks(table, query):
             self._capture.events += len(rows)
             starts, durations = _times(rows)
-            good = sieve.certain(rows, starts, durations)
+            good = self._sieve.certain(_Answer(table, rows, take), starts, durations)
             take(list(compress(rows, good.tolist())), starts[good], durations[good])
-        bounds, held = sieve.settle(self._capture.session)
-        if held.events:
-            take(held.events, held.starts, held.durations)
-        if bounds is not None:
-            self._widen(bounds.first, bounds.last)
 
-    def _widen(self, first: int, last: int) -> None:
-        capture = self._capture
-        capture.first_ns = first if capture.first_ns is None else min(capture.first_ns, first)
-        capture.last_ns = last if capture.last_ns is None else max(capture.last_ns, last)
+    def _settle(self) -> None:
+        bounds, held = self._sieve.settle(self._capture.session)
+        for at, one in enumerate(held.events):
+            one.take([one.row], held.starts[at : at + 1], held.durations[at : at + 1])
+        self._capture.settle(bounds)
 
     def _ranges(self) -> None:
         asked, table = self._asked, "MSTX_EVENTS"
@@ -195,5 +219,5 @@ def _tid(global_tid: object) -> str:
     return str(global_tid & 0xFFFFFFFF) if isinstance(global_tid, int) else ""
 
 
-def _quoted(table: str, row: Sequence[object]) -> str:
-    return f"{table}: from {row[0]} to {row[1]}"
+def _quoted(one: _Row) -> str:
+    return f"{one.table}: from {one.row[0]} to {one.row[1]}"

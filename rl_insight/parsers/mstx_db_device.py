@@ -39,8 +39,10 @@ def read(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
     number of a name, and sends the rows that have a possible time to where they belong.
     """
     if database.needs("TASK", "startNs", "endNs"):
-        if database.has("COMPUTE_TASK_INFO", "globalTaskId") and database.has(
-            "TASK", "globalTaskId"
+        if (
+            database.has("COMPUTE_TASK_INFO", "globalTaskId")
+            and database.has("TASK", "globalTaskId")
+            and database.is_whole("COMPUTE_TASK_INFO")
         ):
             _computing(database, capture, load)
             _copies(database, capture, load)
@@ -50,6 +52,10 @@ def read(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
         _communication(database, capture, load)
     if database.needs("OVERLAP_ANALYSIS", "startNs", "endNs", "type"):
         _analysis(database, capture, load)
+
+
+def join_nameless(capture: MstxCapture) -> None:
+    """Give what names no device to the only one that there is, once all was taken."""
     nameless = capture.devices.get(None)
     numbered = [number for number in capture.devices if number is not None]
     if nameless is not None and len(numbered) == 1:
@@ -63,11 +69,12 @@ def _computing(database: AscendDatabase, capture: MstxCapture, load: Load) -> No
         for number, text in database.texts("COMPUTE_TASK_INFO", "name").items()
     }
     # Each task once, whatever stands in the tables: numbers that repeat in both would multiply.
+    # CROSS: SQLite goes through the tasks, so that those before a damaged page are found.
     name = database.optional("COMPUTE_TASK_INFO", "name")
     query = (
-        f"{_select(database, 'TASK')}, info.name FROM TASK JOIN (SELECT globalTaskId AS task, "
-        f"min({name}) AS name FROM COMPUTE_TASK_INFO GROUP BY globalTaskId) AS info "
-        "ON info.task = TASK.globalTaskId"
+        f"{_select(database, 'TASK')}, info.name FROM TASK CROSS JOIN (SELECT "
+        f"globalTaskId AS task, min({name}) AS name FROM COMPUTE_TASK_INFO GROUP BY globalTaskId) "
+        "AS info ON info.task = TASK.globalTaskId"
     )
     unnamed = names.code(COMPUTING, _UNNAMED)
     take = _tasks(capture, codes, unnamed)
@@ -89,7 +96,7 @@ def _copies(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
     # Numbers from a database that nobody checked: only whole ones go into the question.
     numbers = [str(number) for number in types if isinstance(number, int)][:_MOST_COPY_TYPES]
     conditions = [f"taskType IN ({', '.join(numbers)})"] if numbers else []
-    if database.has("MEMCPY_INFO", "globalTaskId"):
+    if database.has("MEMCPY_INFO", "globalTaskId") and database.is_whole("MEMCPY_INFO"):
         conditions.append("globalTaskId IN (SELECT globalTaskId FROM MEMCPY_INFO)")
     if conditions:
         codes = {number: names.code(MEMORY, text) for number, text in types.items()}
@@ -101,7 +108,7 @@ def _copies(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
 
 
 def _by_type(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
-    """Without COMPUTE_TASK_INFO a task's type is all that tells what it does."""
+    """Without (a whole) COMPUTE_TASK_INFO a task's type is all that tells what it does."""
     codes: dict[object, int] = {}
     for number, text in database.texts("TASK", "taskType").items():
         category = task_class(text, text)
@@ -125,7 +132,7 @@ def _communication(database: AscendDatabase, capture: MstxCapture, load: Load) -
             "LEFT JOIN (SELECT connectionId, min(deviceId) AS deviceId FROM TASK "
             f"GROUP BY connectionId) AS launched ON launched.connectionId = {table}.connectionId"
         )
-        if not database.has(table, "connectionId"):
+        if not database.has(table, "connectionId") or not database.is_whole("TASK"):
             device, join = "NULL", ""
     columns = [database.optional(table, name) for name in ("opName", "opType", "groupName")]
     columns += [database.optional(table, name) for name in ("count", "dataType")]

@@ -14,6 +14,7 @@ from rl_insight.readers import sqlite
 Rows = list[tuple[object, ...]]
 
 _LONGEST_TEXT = 500
+_MOST_ROWS = 10_000
 _MOST_TEXTS = 200_000
 _MOST_CHARACTERS = 32 << 20
 
@@ -26,8 +27,7 @@ class AscendDatabase:
         self._problems = problems
         self._columns: dict[str, tuple[str, ...]] = {}
         self._checked: set[str] = set()
-        self.damage: str | None = None
-        """The first thing that went wrong, for a person."""
+        self._damaged: dict[str, str] = {}
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether there is a table with these columns."""
@@ -50,18 +50,37 @@ class AscendDatabase:
         return self.has(table, *columns)
 
     def chunks(self, table: str, query: str, values: Sequence[object] = ()) -> Iterator[Rows]:
-        """The rows of `query`, which is about `table`, in chunks."""
+        """The rows of `query`, which goes through `table` in no certain order, in chunks.
+
+        Around a damaged page, those before it and those behind it.
+        """
         try:
-            yield from sqlite.chunks(self._connection, query, values)
-            if table not in self._checked:
-                self._checked.add(table)
-                sqlite.check(self._connection, table)
+            yield from sqlite.chunks(self._connection, query, values, both_ways=True)
+            self._check(table)
         except sqlite.DAMAGE as error:
             self._lose(table, error)
 
+    def is_whole(self, table: str) -> bool:
+        """Whether no page of `table` is damaged; where one is, that is a problem."""
+        try:
+            self._check(table)
+        except sqlite.DAMAGE as error:
+            self._lose(table, error)
+        return table not in self._damaged
+
+    def _check(self, table: str) -> None:
+        if table not in self._checked:
+            self._checked.add(table)
+            sqlite.check(self._connection, table)
+
     def rows(self, table: str, query: str, values: Sequence[object] = ()) -> Rows:
-        """All rows of a `query` that gives few."""
-        return next(self.chunks(table, query, values), [])
+        """All rows of a `query` that gives few; of a hostile one some ten thousand."""
+        found: Rows = []
+        for chunk in self.chunks(table, query, values):
+            found += chunk
+            if len(found) >= _MOST_ROWS:
+                break
+        return found
 
     def texts(self, table: str, column: str) -> dict[object, str]:
         """The texts of STRING_IDS that a column of `table` points at, by their number.
@@ -72,11 +91,14 @@ class AscendDatabase:
             return {}
         query = (
             f"SELECT CAST(id AS INTEGER), substr(CAST(value AS TEXT), 1, {_LONGEST_TEXT}) "
-            f"FROM STRING_IDS WHERE value IS NOT NULL AND id IN (SELECT {column} FROM {table})"
+            "FROM STRING_IDS WHERE value IS NOT NULL"
         )
+        if self.is_whole(table):
+            # Else this would end with the first of its damaged pages, before any text was found.
+            query += f" AND id IN (SELECT {column} FROM {table})"
         found: dict[object, str] = {}
         characters = conflicts = left_out = 0
-        for chunk in self.chunks(table, query):
+        for chunk in self.chunks("STRING_IDS", query):
             for number, text in chunk:
                 name = str(text)
                 if number in found:
@@ -105,6 +127,16 @@ class AscendDatabase:
         """A column as a whole number, or NULL where the table does not have it."""
         return f"CAST({table}.{column} AS INTEGER)" if self.has(table, column) else "NULL"
 
+    @property
+    def damage(self) -> str | None:
+        """What went wrong, for a person: the first damaged table, and how many others there are."""
+        if not self._damaged:
+            return None
+        (table, why), *others = self._damaged.items()
+        more = f" and {len(others)} more" if others else ""
+        return f"{table}{more}: {why}"
+
     def _lose(self, table: str, error: Exception) -> None:
-        self.damage = self.damage or f"{table}: {error}"
-        self._problems.add("table_unreadable", "warning", example=f"{table}: {error}")
+        if table not in self._damaged:
+            self._damaged[table] = str(error)
+            self._problems.add("table_unreadable", "warning", example=f"{table}: {error}")

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from rl_insight.errors import ReadError
 from rl_insight.problems import Problems
+from rl_insight.readers.gzip_head import GZIP_MAGIC
 from rl_insight.readers.pseudo_files import holds_bytes
 
 MAGIC = b"SQLite format 3\x00"
@@ -17,6 +18,9 @@ MAGIC = b"SQLite format 3\x00"
 # Python reads SQLite's own message as UTF-8, which quotes a damaged schema as it stands there.
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 """What a damaged database raises."""
+
+UNREAD = "journal_unread"
+"""The problem of a database that is read as it stands, although a journal belongs to it."""
 
 _CHUNK_ROWS = 16_384
 
@@ -91,25 +95,69 @@ def check(connection: sqlite3.Connection, table: str) -> None:
 
 
 def chunks(
-    connection: sqlite3.Connection, query: str, values: Sequence[object] = ()
+    connection: sqlite3.Connection,
+    query: str,
+    values: Sequence[object] = (),
+    *,
+    both_ways: bool = False,
 ) -> Iterator[list[tuple[object, ...]]]:
     """The rows of `query`, some ten thousand at a time, so that memory stays bounded.
 
-    Where the database is damaged, those before the damage are given before that is raised.
+    Where the database is damaged, those before the damage are given before that is raised; with
+    `both_ways`, for a query that goes through one table in no certain order, those behind it, too.
     """
-    cursor = connection.execute(query, values)
-    while True:
-        rows: list[tuple[object, ...]] = []
-        try:
-            # Unlike `fetchmany`, this keeps what it has.
+    try:
+        yield from _one_way(connection, query, values)
+    except DAMAGE as error:
+        if both_ways and not isinstance(error, sqlite3.OperationalError):
+            yield from _from_behind(connection, query, values)
+        raise
+
+
+def _one_way(
+    connection: sqlite3.Connection, query: str, values: Sequence[object]
+) -> Iterator[list[tuple[object, ...]]]:
+    given = 0
+    rows: list[tuple[object, ...]] = []
+    try:
+        cursor = connection.execute(query, values)
+        # Unlike `fetchmany`, this keeps what it has.
+        while True:
             rows.extend(islice(cursor, _CHUNK_ROWS))
-        except DAMAGE:
-            if rows:
-                yield rows
-            raise
-        if not rows:
+            if not rows:
+                return
+            given += len(rows)
+            yield rows
+            rows = []
+    except DAMAGE:
+        # Python's cursor looks one row ahead, and where it meets damage there, loses both.
+        with contextlib.suppress(*DAMAGE):
+            last = f"{query} LIMIT 1 OFFSET {given + len(rows)}"
+            rows += connection.execute(last, values).fetchall()
+        if rows:
+            yield rows
+        raise
+
+
+def _from_behind(
+    connection: sqlite3.Connection, query: str, values: Sequence[object]
+) -> Iterator[list[tuple[object, ...]]]:
+    """The rows from the last one back to the damage at which the way forward ended.
+
+    They are counted first: where nothing stops the way back, there is no telling which of its rows
+    were seen before, and none is given.
+    """
+    # SQLite, "PRAGMA reverse_unordered_selects": what has no ORDER BY comes the other way round.
+    connection.execute("PRAGMA reverse_unordered_selects = ON")
+    try:
+        with contextlib.suppress(*DAMAGE):
+            for _ in _one_way(connection, query, values):
+                pass
             return
-        yield rows
+        with contextlib.suppress(*DAMAGE):
+            yield from _one_way(connection, query, values)
+    finally:
+        connection.execute("PRAGMA reverse_unordered_selects = OFF")
 
 
 def page_damage(connection: sqlite3.Connection, table: str | None = None) -> str | None:
@@ -147,7 +195,7 @@ def _open(path: Path, problems: Problems | None) -> sqlite3.Connection:
     if not head:
         raise ReadError("the database is empty (0 bytes): its writer was killed")
     if not head.startswith(MAGIC):
-        raise ReadError("this is no SQLite database, whatever its name says")
+        raise ReadError(f"this is no SQLite database, whatever its name says{_but(head)}")
     try:
         if head[_WRITE_VERSION:] != _WITH_LOG:
             return _connect(path, "mode=ro")
@@ -162,12 +210,19 @@ def _open(path: Path, problems: Problems | None) -> sqlite3.Connection:
         return _connect(path, _AS_IT_STANDS, cut_off=True)
 
 
+def _but(head: bytes) -> str:
+    """What a file is instead, where its first bytes tell."""
+    if head.startswith(GZIP_MAGIC):
+        return ": it is packed with gzip; unpack it"
+    return "" if head.strip(b"\0") else ": it begins with zero bytes; copy it again"
+
+
 def _tell_journal(path: Path, problems: Problems | None, error: sqlite3.Error) -> None:
     for suffix in ("-wal", "-journal"):
         journal = path.with_name(f"{path.name}{suffix}")
         if problems is not None and _size(journal):
             why = f"what is only in {journal.name} is not read: {error}"
-            problems.add("journal_unread", "warning", example=why)
+            problems.add(UNREAD, "warning", example=why)
 
 
 def _size(path: Path) -> int:
