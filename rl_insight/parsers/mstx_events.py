@@ -82,19 +82,45 @@ class NamingEvent(msgspec.Struct, gc=False, tag="M", tag_field="ph"):
     args: MstxArgs | Scalar | list[msgspec.Raw] = None
 
 
+class BeginEvent(msgspec.Struct, gc=False, tag="B", tag_field="ph"):
+    """The beginning of a duration, whose end is another event.
+
+    `cat` is None, whatever stands there, or `telling` would pass over it without its end.
+    """
+
+    ph: ClassVar = "B"
+    cat: ClassVar = None
+    name: Scalar = None
+    pid: Scalar = None
+    tid: Scalar = None
+    ts: Any = None
+    category: Scalar = msgspec.field(name="cat", default=None)
+    args: MstxArgs | Scalar | list[msgspec.Raw] = None
+
+
+class EndEvent(msgspec.Struct, gc=False, tag="E", tag_field="ph"):
+    """The end of a duration."""
+
+    ph: ClassVar = "E"
+    cat: ClassVar = None
+    name: Scalar = None
+    pid: Scalar = None
+    tid: Scalar = None
+    ts: Any = None
+
+
 # All other phases of the format (Google, "Trace Event Format"): more than half of a real file.
 _PASSED_OVER = [
     msgspec.defstruct(
         f"Phase{number}", [], namespace={"ph": phase}, tag=phase, tag_field="ph", gc=False
     )
-    for number, phase in enumerate("CsftBEiIbneSTpFPNODVvRc()")
+    for number, phase in enumerate("CsftiIbneSTpFPNODVvRc()")
 ]
-QUICK_EVENT: Final = Union[(TimedEvent, NamingEvent, *_PASSED_OVER)]
-"""Any event of a healthy file; only those of the first two kinds are made of anything."""
+QUICK_EVENT: Final = Union[(TimedEvent, NamingEvent, BeginEvent, EndEvent, *_PASSED_OVER)]
+"""Any event of a healthy file; only those of the first four kinds are made of anything."""
 
 _SAYS_SOMETHING: dict[type, bool] = {
-    TimedEvent: True,
-    NamingEvent: True,
+    **dict.fromkeys((TimedEvent, NamingEvent, BeginEvent, EndEvent), True),
     **dict.fromkeys(_PASSED_OVER, False),
 }
 
@@ -154,15 +180,17 @@ def telling(events: Sequence[MstxEvent], wanted: Wanted, with_host: bool) -> lis
     """The events that say something: they describe a process, or have a duration and are not HOST.
 
     `with_host` adds the latter. Most events of a file with stacks are the host's, so that they are
-    passed over here, at once.
+    passed over here, at once. Halves of a duration (B and E) stay, whoever's they are.
     """
     known: Iterable[MstxEvent]
+    halves: list[MstxEvent] = []
     if isinstance(events[0], MstxEvent):
         known = [event for event in events if event.ph == "X" or event.ph == "M"]
+        halves = [event for event in events if event.ph == "B" or event.ph == "E"]
     else:
         # Half of all events go here: `compress` and `map` pass them over without a step of Python.
         known = compress(events, map(_SAYS_SOMETHING.__getitem__, map(type, events)))
-    return [
+    told = [
         event
         for event in known
         if (category := event.cat) is None
@@ -170,6 +198,15 @@ def telling(events: Sequence[MstxEvent], wanted: Wanted, with_host: bool) -> lis
         or (category != _CALL_OF_PYTHON and wanted[event.name])
         or category == _ANNOTATION
     ]
+    return told + halves if halves else told
+
+
+def completed(begin: MstxEvent | BeginEvent, duration: str | None) -> MstxEvent:
+    """A beginning and how long it took (µs) as one event with a duration."""
+    category = begin.category if isinstance(begin, BeginEvent) else begin.cat
+    return MstxEvent(
+        "X", begin.name, begin.pid, begin.tid, begin.ts, duration, category, begin.args
+    )
 
 
 def kinds_of(events: Sequence[MstxEvent], wanted: Wanted) -> list[int]:

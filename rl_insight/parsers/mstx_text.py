@@ -30,12 +30,14 @@ from rl_insight.parsers.mstx_events import (
     MstxEventExact,
     Scalar,
     Wanted,
+    completed,
     kinds_of,
     telling,
     united_codes,
 )
 from rl_insight.parsers.mstx_ops import TaskCodes, call, is_collective
 from rl_insight.parsers.mstx_processes import Process, by_device, group_name, group_place, host_pid
+from rl_insight.parsers.pairs import Pairs
 from rl_insight.parsers.sieve import Sieve
 from rl_insight.problems import Problems
 from rl_insight.readers.chrome_trace import ChromeTraceReader
@@ -110,6 +112,7 @@ class MstxText:
         self._codes = TaskCodes(self._capture.names)
         self._united = united_codes(self._capture.names)
         self._sieve: Sieve[MstxEvent] = Sieve(self._capture.problems, _quoted)
+        self._pairs: Pairs[MstxEvent] = Pairs(self._capture.problems)
         self._processes: dict[Scalar, Process] = {}
         self._waiting: list[MstxEvent] = []
         self._waiting_kinds: list[int] = []
@@ -120,9 +123,7 @@ class MstxText:
         told = telling(events, self._wanted, self._with_host)
         timed = [event for event in told if event.ph == "X"]
         if len(timed) < len(told):
-            for event in told:
-                if event.ph == "M" and (process := self._process(event.pid)) is not None:
-                    process.describe(event)
+            timed += self._pieced_together(told)
         kinds = kinds_of(timed, self._wanted)
         useful = [kind != IGNORED and (kind != HOST or self._with_host) for kind in kinds]
         self._waiting += compress(timed, useful)
@@ -130,8 +131,17 @@ class MstxText:
         if len(self._waiting) >= _BATCH:
             self._take_waiting()
 
+    def _pieced_together(self, told: Sequence[MstxEvent]) -> list[MstxEvent]:
+        """Of events without a duration: those that two make together; names go to the processes."""
+        for event in told:
+            if event.ph == "M" and (process := self._process(event.pid)) is not None:
+                process.describe(event)
+        whole = [completed(begin, duration) for begin, duration in self._pairs.ended(told)]
+        return telling(whole, self._wanted, self._with_host) if whole else []
+
     def finish(self) -> MstxCapture:
         """The capture, once all events were taken."""
+        self._pairs.finish()
         if self._waiting:
             self._take_waiting()
         bounds, held = self._sieve.settle()
@@ -141,8 +151,7 @@ class MstxText:
         capture, processes = self._capture, list(self._processes.values())
         capture.pid = host_pid(processes)
         capture.group = lambda place: group_name(place, processes)
-        if bounds is not None:
-            capture.first_ns, capture.last_ns = bounds.first, bounds.last
+        capture.settle(bounds)
         layers = by_device(processes)
         # Tasks of nobody knows which device are the analysed one's.
         default = next((number for number, one in layers if one.is_analysis), None)

@@ -23,7 +23,7 @@ class TorchParser:
 
     name = "torch"
     preset = "timeline"
-    cache_version = 2
+    cache_version = 3
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 

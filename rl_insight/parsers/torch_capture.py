@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import cast
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +16,7 @@ from rl_insight.intervals import IntArray
 from rl_insight.parsers.annotations import Annotations
 from rl_insight.parsers.collectives import count_of
 from rl_insight.parsers.extent import LONGEST_NS, Bounds
+from rl_insight.parsers.pairs import Pairs
 from rl_insight.parsers.sieve import Sieve
 from rl_insight.parsers.torch_devices import TorchDevices, call_of
 from rl_insight.parsers.torch_events import (
@@ -28,7 +30,6 @@ from rl_insight.parsers.torch_events import (
     TorchEvent,
     kind_without_category,
 )
-from rl_insight.parsers.torch_pairs import Pairs
 from rl_insight.problems import Problems
 from rl_insight.readers.timestamps import Microseconds, exact_ns
 
@@ -50,14 +51,17 @@ class TorchCapture:
         self.is_trace = False
         """Whether any event has a phase: other JSON of this shape has none."""
         self._sieve: Sieve[TorchEvent] = Sieve(self.problems, _quoted)
-        self._pairs = Pairs(self.problems)
+        self._pairs: Pairs[TorchEvent] = Pairs(self.problems)
         self._declared: tuple[int, int] | None = None
 
     def add(self, events: Sequence[TorchEvent]) -> None:
         """Take a block of events; only those with a duration (X, or B and E) count."""
         timed = [event for event in events if event.ph == "X"]
         if len(timed) < len(events):
-            timed += self._pairs.complete(events)
+            timed += [
+                msgspec.structs.replace(begin, ph="X", dur=duration)
+                for begin, duration in self._pairs.ended(events)
+            ]
         self.is_trace = self.is_trace or bool(timed) or any(event.ph for event in events)
         if not timed:
             return
@@ -78,6 +82,8 @@ class TorchCapture:
         self.bounds, held = self._sieve.settle(self._declared)
         if held.events:
             self._take(held.events, _kinds(held.events), held.starts, held.durations)
+        if self.bounds is not None:
+            self.annotations.keep(self.bounds.first, self.bounds.last)
 
     def _declare(self, starts: IntArray, durations: IntArray) -> None:
         """From when to when the profiler says it ran: its own span, which is no activity."""

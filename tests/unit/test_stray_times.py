@@ -44,6 +44,14 @@ def test_a_torch_capture_forgets_stray_kernels_and_collectives(tmp_path: Path) -
     assert counted(parsed) == {"outside_capture": 2}
 
 
+@pytest.mark.parametrize("far", [FAR_NS // 1_000, torch.NOW_US + 10**13])
+def test_a_torch_capture_forgets_stray_stages(tmp_path: Path, far: int) -> None:
+    stage = torch.annotation("actor_update", 1, 1_000)
+    parsed = torch.parse(tmp_path, stage, torch.kernel("gemm", 100, 50), {**stage, "ts": far})
+    assert rows(parsed, "spans", torch.NOW_US * 1_000) == [(1_000, 1_000_000)]
+    assert counted(parsed) == {"outside_capture": 1}
+
+
 def test_an_ascend_capture_forgets_stray_rows(tmp_path: Path) -> None:
     far = f"{FAR_NS // 1_000}.500"
     strays = [
