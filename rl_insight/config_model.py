@@ -98,6 +98,13 @@ class Output(Section, frozen=True):
             "--output-path",
         ),
     ] = "output"
+    live: Annotated[
+        bool,
+        _key(
+            "Pages load themselves again when `rl-insight watch`, which sets this, has drawn anew.",
+            switch(),
+        ),
+    ] = False
 
 
 class TimelineParser(Section, frozen=True):

@@ -47,6 +47,8 @@ Other commands:
       Say what is in a folder, damaged or missing, in seconds; see rl-insight check --help.
   preprocess FOLDER
       Export raw captures, so that they can be read; see rl-insight preprocess --help.
+  watch FOLDER
+      Draw again whenever a job has left new files, until Ctrl-C; see rl-insight watch --help.
 """
 
 _EXIT_CODES = """\

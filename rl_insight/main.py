@@ -29,11 +29,26 @@ def _check(words: Sequence[str]) -> int:
     return command(words)
 
 
+def _watch(words: Sequence[str]) -> int:
+    from rl_insight.pipeline.watch_command import HELP, path_and_words, watch
+
+    arguments = parse(["output.live=true", *path_and_words(words)])
+    if arguments.action == "help":
+        print(HELP, end="")
+        return 0
+    config = _resolved(arguments)
+    if config.input.path is None or arguments.dry_run or arguments.unlock:
+        raise UsageError("rl-insight watch needs a folder, and draws; see rl-insight watch --help")
+    root, output = Path(config.input.path), output_folder(config)
+    return watch(root, output, config.input.settle, lambda: _draw(config, arguments))
+
+
 # What the first word may be, besides the flags and keys of a run: sub-commands, each a function
 # of the words that follow it.
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "check": _check,
     "preprocess": _preprocess,
+    "watch": _watch,
 }
 
 _INTERRUPTED = 130
@@ -74,13 +89,17 @@ def _run(arguments: Arguments) -> int:
     if arguments.action == "version":
         print(f"rl-insight {__version__}")
         return 0
-    config = resolve(arguments.settings, arguments.config_path, arguments.preset)
+    config = _resolved(arguments)
     try:
         return _draw(config, arguments)
     except (RLInsightError, BrokenPipeError):
         raise
     except Exception as error:
         return _unexpected(error, output_folder(config))
+
+
+def _resolved(arguments: Arguments) -> Config:
+    return resolve(arguments.settings, arguments.config_path, arguments.preset)
 
 
 def _draw(config: Config, arguments: Arguments) -> int:

@@ -18,6 +18,9 @@ CACHES = Path(".snakemake", "rl-insight")
 # What programs would keep in /tmp while they run.
 TEMPORARY = CACHES / "tmp"
 
+# Pages that were drawn for `rl-insight watch` ask here whether there are newer ones.
+LIVE = Path("live.js")
+
 # A link to the input folder. The jobs reach their files through it, so no absolute path stands in
 # a unit file and a folder that was copied or moved is not parsed again.
 INPUT_LINK = PARSED / ".input"

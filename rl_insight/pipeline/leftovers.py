@@ -16,7 +16,7 @@ _FILE = re.compile(r"\.(?P<name>.+)\.\d+\.tmp")
 _FOLDER = re.compile(r"\.(?P<name>.+)\.tmp")
 
 # Of the output folder itself, which may hold other people's files, only what runs write there.
-_OWN = re.compile(r"manifest\.json|config\.yaml|.+\.(?:html|png)")
+_OWN = re.compile(r"manifest\.json|config\.yaml|live\.js|.+\.(?:html|png)")
 
 
 def sweep(output: Path) -> None:

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+# The key of pages that follow `rl-insight watch`.
+LIVE = "output.live"
+
 
 class Visualizer(Protocol):
     """One kind of picture or page."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rl_insight.files import replacing
+from rl_insight.visualizers.base import LIVE
 
 CMAP = "heatmap.visualizer.cmap"
 PHASE = "heatmap.visualizer.phase"
@@ -20,7 +21,7 @@ class HeatmapHtml:
     preset = "heatmap"
     output = "gmm_heatmap.html"
     tables = ("sources", "expert_load", "expert_balance")
-    options = (CMAP, PHASE, MICRO_BATCH)
+    options = (CMAP, PHASE, MICRO_BATCH, LIVE)
 
     def render(self, tables: Path, output: Path, options: Mapping[str, object]) -> None:
         """Write the page of the tables in `tables` to `output`."""
@@ -33,7 +34,8 @@ class HeatmapHtml:
             micro_batch=str(options.get(MICRO_BATCH, "first")),
         )
         cmap = str(options.get(CMAP, "viridis"))
-        content = heatmap_page.page(heatmap_data.load(tables, ALL), first, cmap)
+        live = options.get(LIVE) is True
+        content = heatmap_page.page(heatmap_data.load(tables, ALL), first, cmap, live)
         with replacing(output) as temporary:
             Path(temporary).write_text(content, encoding="utf-8")
 

@@ -34,8 +34,11 @@ _STOPS = 33
 _SHOWN_NOTES = 200
 
 
-def page(heatmap: Heatmap, first: View, cmap: str) -> str:
-    """The whole page as HTML; `heatmap` holds all there is, `first` and `cmap` are shown first."""
+def page(heatmap: Heatmap, first: View, cmap: str, live: bool = False) -> str:
+    """The whole page as HTML; `heatmap` holds all there is, `first` and `cmap` are shown first.
+
+    A `live` page loads itself again when a newer one is drawn.
+    """
     drawable = bool(len(heatmap.rows))
     fitted = heatmap_budget.fit(heatmap)
     packed = heatmap_chunks.chunks(fitted, heatmap.ids_local)
@@ -52,6 +55,7 @@ def page(heatmap: Heatmap, first: View, cmap: str) -> str:
         scripts=[asset(name) for name in _SCRIPTS] if drawable else [],
         # Base64 has no character that HTML knows.
         chunks=[Markup(chunk.data) for chunk in packed],
+        live=asset("live.js") if live else "",
         data=embedded(payload(heatmap, fitted, packed, first, cmap)) if drawable else "",
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rl_insight.files import replacing
+from rl_insight.visualizers.base import LIVE
 
 
 class TimelineHtml:
@@ -13,14 +14,14 @@ class TimelineHtml:
     preset = "timeline"
     output = "rl_timeline.html"
     tables = ("sources", "lanes", "spans", "breakdown")
-    options: tuple[str, ...] = ()
+    options = (LIVE,)
 
     def render(self, tables: Path, output: Path, options: Mapping[str, object]) -> None:
         """Write the page of the tables in `tables` to `output`."""
         # Whoever only asks for the name of the output must not wait for plotly.
         from rl_insight.visualizers import timeline_data, timeline_page
 
-        content = timeline_page.page(timeline_data.load(tables))
+        content = timeline_page.page(timeline_data.load(tables), live=options.get(LIVE) is True)
         with replacing(output) as temporary:
             Path(temporary).write_text(content, encoding="utf-8")
 

@@ -27,12 +27,13 @@ _SCRIPTS = (
     "timeline_figure.js",
     "timeline_slider.js",
     "timeline_hover.js",
+    "timeline_kept.js",
     "timeline_page.js",
 )
 
 
-def page(timeline: Timeline) -> str:
-    """The whole page as HTML."""
+def page(timeline: Timeline, live: bool = False) -> str:
+    """The whole page as HTML; a `live` one loads itself again when a newer one is drawn."""
     drawable = bool(timeline.lanes)
     return rendered(
         "timeline.html",
@@ -42,6 +43,7 @@ def page(timeline: Timeline) -> str:
         styles=[asset("page.css"), asset("timeline.css")],
         plotly=Markup(get_plotlyjs()) if drawable else "",
         scripts=[asset(name) for name in _SCRIPTS] if drawable else [],
+        live=asset("live.js") if live else "",
         data=embedded(payload(timeline, timeline_layout.arrange(timeline))) if drawable else "",
     )
 

@@ -41,6 +41,7 @@ DEFAULTS = {
     "input.identity": [],
     "input.settle": 1,
     "output.path": "output",
+    "output.live": False,
     "timeline.parser.type": "mstx",
     "timeline.parser.step": None,
     "timeline.parser.role": None,

@@ -432,5 +432,21 @@
       drawnWidth = window.innerWidth;
     }, 120);
   });
-  draw();
+  async function follow(live) {
+    const before = live.kept();
+    await draw();
+    for (const [id, value] of before ?? []) {
+      const control = byId(id);
+      const known = !(control instanceof HTMLSelectElement) || [...control.options].some((one) => one.value === value);
+      if (!known) continue;
+      if (control.type === "checkbox") control.checked = value;
+      else control.value = value;
+      control.dispatchEvent(new Event("change"));
+    }
+    live.keep(() => [...document.querySelectorAll(".controls select, .controls input, #hold")]
+      .map((control) => [control.id, control.type === "checkbox" ? control.checked : control.value]));
+  }
+
+  if (globalThis.rlInsightLive) follow(globalThis.rlInsightLive);
+  else draw();
 })();

@@ -359,9 +359,16 @@
   });
   new ResizeObserver(redraw).observe(scroller);
 
+  function follow(live) {
+    const before = live.kept();
+    if (before) RLTimeline.restore(model, before, scroller, show);
+    live.keep(() => RLTimeline.kept(model, state, scroller));
+  }
+
   draw().then(() => {
     plot.on("plotly_relayout", relaid);
     plot.on("plotly_doubleclick", whole);
+    if (globalThis.rlInsightLive) follow(globalThis.rlInsightLive);
     document.body.dataset.ready = "true";
   });
 })();
