@@ -102,7 +102,7 @@ def check_lines(path: Path) -> ExportCheck:
     Raises ReadError when it cannot be opened.
     """
     found = ExportCheck()
-    for rows in JsonLines(path, _Row, found.problems):
+    for rows in JsonLines(path, _Row, found.problems, flat=True):
         for row in rows:
             if row.table == _RANGES:
                 _count(found, row)

@@ -22,6 +22,10 @@ _WORDS = {
         "values of the metadata are too large",
     ),
     "events_not_a_list": ("its events are no list", "lists of events are none"),
+    "gzip_trailing": (
+        "something that is no gzip follows the packed data",
+        "parts that are no gzip follow the packed data",
+    ),
     "trailing_data": (
         "something follows the end of the trace",
         "parts follow the end of the trace",
@@ -33,7 +37,7 @@ _WORDS = {
     "concatenated": ("a second trace follows the first", "more traces follow the first"),
 }
 # Those of which the example says what is damaged.
-_OF_TABLES = ("table_damaged", "column_missing", "column_odd")
+_OF_TABLES = ("table_damaged", "column_missing", "column_odd", "journal_unread", "leftover")
 
 
 def is_cut_short(problems: Problems) -> bool:

@@ -17,6 +17,7 @@ from rl_insight.parsers import nvtx_rows as rows
 from rl_insight.parsers.nvtx_rows import (
     LONGEST_NAME,
     MISSING,
+    UNREADABLE,
     Batch,
     Fact,
     Ranges,
@@ -24,7 +25,7 @@ from rl_insight.parsers.nvtx_rows import (
     Work,
 )
 from rl_insight.problems import Problems
-from rl_insight.readers.arrow_folder import are_text, batches, integers, matching, texts
+from rl_insight.readers.arrow_folder import are_text, batches, integers, matching, nulls, texts
 
 
 class ArrowRows:
@@ -107,6 +108,15 @@ class _Columns:
             self._lose(name, str(error))
             return np.full(len(self), MISSING, np.int64)
 
+    def ends(self) -> IntArray:
+        """When ranges ended: UNREADABLE where there is something that is no number."""
+        found = self.numbers("end")
+        odd = found == MISSING
+        if odd.any() and "end" in self:
+            odd &= ~nulls(self._batch.column("end"))
+            found = np.where(odd, UNREADABLE, found)
+        return found
+
     def texts(self, name: str) -> list[str | None]:
         if name not in self:
             return [None] * len(self)
@@ -147,7 +157,7 @@ def _first_line(error: Exception) -> str:
 def _ranges(batch: _Columns) -> Ranges:
     return Ranges(
         batch.numbers("start"),
-        batch.numbers("end"),
+        batch.ends(),
         batch.numbers("eventType"),
         batch.numbers("globalTid"),
         batch.numbers("domainId"),

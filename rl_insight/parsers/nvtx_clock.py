@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from rl_insight.intervals import IntArray
 from rl_insight.parsers.extent import ABSOLUTE_NS, DOUBTFUL_NS, LONGEST_NS
-from rl_insight.parsers.nvtx_rows import MISSING
+from rl_insight.parsers.nvtx_rows import MISSING, UNREADABLE
 from rl_insight.problems import Problems
 
 # Unix time of the year 2096: what is later is no time.
@@ -47,7 +47,8 @@ class Clock:
 
         Counts the others. A capture is believed to be at most twice as long as it says.
         """
-        known = (starts != MISSING) & (ends != MISSING)
+        # Programs that have no time for something write -1.
+        known = (starts != MISSING) & (starts != -1) & (ends != MISSING) & (ends != UNREADABLE)
         lengths = ends - starts
         backwards = known & (lengths < 0)
         endless = known & (lengths > LONGEST_NS)

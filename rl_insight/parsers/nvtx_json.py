@@ -15,7 +15,7 @@ import numpy as np
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
 from rl_insight.parsers.nvtx_names import OPERATOR_SIGN
-from rl_insight.parsers.nvtx_numbers import column, whole
+from rl_insight.parsers.nvtx_numbers import column, ends, whole
 from rl_insight.parsers.nvtx_rows import (
     Batch,
     Fact,
@@ -118,7 +118,7 @@ class JsonRows:
     """
 
     def __init__(self, path: Path, problems: Problems) -> None:
-        self._lines = JsonLines(path, Row, problems, narrow=self._narrow)
+        self._lines = JsonLines(path, Row, problems, flat=True, narrow=self._narrow)
         self._ranges = struct_decoder(RangeRow)
         self._others: dict[str, BlockDecoder] = {}
         self.tabled = 0
@@ -199,7 +199,7 @@ def _batches(table: str, own: Sequence[Row]) -> Iterator[Batch]:
 def _ranges(own: Sequence[Row | RangeRow]) -> Ranges:
     return Ranges(
         starts=column([row.start for row in own]),
-        ends=column([row.end for row in own]),
+        ends=ends([row.end for row in own]),
         kinds=column([row.eventType for row in own]),
         threads=column([row.globalTid for row in own]),
         domains=column([row.domainId for row in own]),

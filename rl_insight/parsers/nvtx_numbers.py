@@ -7,7 +7,7 @@ import numpy as np
 
 from rl_insight.data.name_facts import INT64, number
 from rl_insight.intervals import IntArray
-from rl_insight.parsers.nvtx_rows import MISSING
+from rl_insight.parsers.nvtx_rows import MISSING, UNREADABLE
 
 
 def column(values: Sequence[object]) -> IntArray:
@@ -23,6 +23,17 @@ def column(values: Sequence[object]) -> IntArray:
         return np.frombuffer(array("q", values), np.int64)  # type: ignore[type-var]
     except (OverflowError, TypeError):
         return np.fromiter((_whole(value) for value in values), np.int64, len(values))
+
+
+def ends(values: Sequence[object]) -> IntArray:
+    """A column of times at which ranges ended: UNREADABLE where one is no whole number."""
+    found = column(values)
+    missing = np.flatnonzero(found == MISSING).tolist()
+    odd = [at for at in missing if values[at] is not None]
+    if odd:
+        found = found.copy()
+        found[odd] = UNREADABLE
+    return found
 
 
 def whole(value: object) -> int | None:

@@ -43,6 +43,9 @@ DOMAIN_KIND: Final = 75
 MISSING: Final = -(2**63)
 """Stands for null in columns of numbers; no real value is that small."""
 
+UNREADABLE: Final = MISSING + 1
+"""Stands for an end that is there and no number: unlike a missing one it tells of no open range."""
+
 LONGEST_NAME: Final = 2_000
 """Of a name no more characters are kept."""
 

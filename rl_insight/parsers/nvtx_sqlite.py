@@ -3,13 +3,13 @@
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
 from rl_insight.parsers.nvtx_names import are_operators
-from rl_insight.parsers.nvtx_numbers import column, whole
+from rl_insight.parsers.nvtx_numbers import column, ends, whole
 from rl_insight.parsers.nvtx_rows import (
     LONGEST_NAME,
     Batch,
@@ -20,6 +20,7 @@ from rl_insight.parsers.nvtx_rows import (
     Work,
 )
 from rl_insight.problems import Problems
+from rl_insight.readers.behind_damage import Behind
 from rl_insight.readers.sqlite import check, chunks, columns, database, decoded, quoted
 
 _LONGEST_VALUE: Final = 300
@@ -31,11 +32,23 @@ _USES: Final = (
 )
 
 
+class _Query(NamedTuple):
+    """What is asked for of a table: columns and condition, as SQL."""
+
+    table: str
+    columns: str
+    condition: str
+
+    @property
+    def text(self) -> str:
+        return f"SELECT {self.columns} FROM {quoted(self.table)} WHERE {self.condition}"
+
+
 class SqliteRows:
     """Reads one database once; iterating gives its batches.
 
-    `rows_seen` counts the rows that were read. `problems` gets `table_damaged` where a table
-    breaks off, and `column_missing` where one that is needed is not there.
+    `rows_seen` counts the rows that were read. `problems` gets `table_damaged` where rows of a table
+    are lost, and `column_missing` where one that is needed is not there.
     Iterating raises ReadError when the file is no database, or no export of nsys.
     """
 
@@ -57,17 +70,48 @@ class SqliteRows:
             for table in rows.TABLES:
                 # Most names of ranges are never looked at, so they are not decoded either.
                 connection.text_factory = bytes if table == rows.RANGES else decoded
-                try:
-                    for query in self._queries(table, present):
-                        for chunk in chunks(connection, query):
-                            self.rows_seen += len(chunk)
-                            yield from _batches(table, chunk)
-                    if table in present:
-                        check(connection, table)
-                except sqlite3.DatabaseError as error:
-                    self._lose(table, error)
+                for chunk in self._chunks(connection, table, present):
+                    self.rows_seen += len(chunk)
+                    yield from _batches(table, chunk)
             if not present:
                 raise ReadError("the database cannot be read: none of its tables can be")
+
+    def _chunks(
+        self, connection: sqlite3.Connection, table: str, present: Mapping[str, Sequence[str]]
+    ) -> Iterator[list[tuple[object, ...]]]:
+        """The rows of `table`; of a damaged one those before and behind the damage."""
+        try:
+            for query in self._queries(table, present):
+                given = 0
+                try:
+                    for chunk in chunks(connection, query.text):
+                        given += len(chunk)
+                        yield chunk
+                except sqlite3.DatabaseError as error:
+                    yield from self._past_damage(connection, table, query, given, error)
+                    return
+            if table in present:
+                check(connection, table)
+        except sqlite3.DatabaseError as error:
+            self._lose(table, str(error))
+
+    def _past_damage(
+        self,
+        connection: sqlite3.Connection,
+        table: str,
+        query: "_Query",
+        given: int,
+        error: sqlite3.Error,
+    ) -> Iterator[list[tuple[object, ...]]]:
+        """What else can be had of a query that failed after `given` rows."""
+        if table == rows.STRINGS:
+            # Asked for were those that other tables speak of, and one of these may be damaged.
+            yield from chunks(connection, f"SELECT {query.columns} FROM {quoted(table)}")
+            return
+        behind = Behind(connection, query.columns, quoted(table), query.condition, given)
+        yield from behind
+        example = f"{table} has lost {behind.lost}: {error}"
+        self._problems.add("table_damaged", "warning", example=example)
 
     def _present(self, connection: sqlite3.Connection) -> dict[str, Sequence[str]]:
         """The tables that are there, with the names of their columns."""
@@ -76,16 +120,16 @@ class SqliteRows:
             try:
                 names = columns(connection, table)
             except sqlite3.DatabaseError as error:
-                self._lose(table, error)
+                self._lose(table, str(error))
             else:
                 if names:
                     present[table] = names
         return present
 
-    def _lose(self, table: str, error: sqlite3.Error) -> None:
-        self._problems.add("table_damaged", "warning", example=f"{table}: {error}")
+    def _lose(self, table: str, why: str) -> None:
+        self._problems.add("table_damaged", "warning", example=f"{table}: {why}")
 
-    def _queries(self, table: str, present: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    def _queries(self, table: str, present: Mapping[str, Sequence[str]]) -> Iterator["_Query"]:
         """What is asked for of `table`: rows that nobody needs never leave the database."""
         names = present.get(table, ())
         missing = [name for name in rows.NEEDED.get(table, ()) if name not in names]
@@ -98,20 +142,20 @@ class SqliteRows:
         # A column that this version of nsys does not write is null.
         wanted = [_bounded(name) if name in names else "NULL" for name in rows.COLUMNS[table]]
         for condition in _conditions(table, present):
-            yield f"SELECT {', '.join(wanted)} FROM {quoted(table)}{condition}"
+            yield _Query(table, ", ".join(wanted), condition)
 
 
 def _bounded(name: str) -> str:
     """A column such that no value of it is large, whatever was put there: any column of SQLite can
-    hold anything. Numbers that are text are numbers.
+    hold anything. Numbers that are text are numbers, and all else that is not null is a text.
     """
     own = quoted(name)
     if name in _TEXTS:
         return f"CASE typeof({own}) WHEN 'text' THEN substr({own}, 1, {LONGEST_NAME}) END"
     return (
-        f"CASE typeof({own}) WHEN 'integer' THEN {own} WHEN 'real' THEN {own} WHEN 'text' THEN "
-        f"CASE WHEN {own} GLOB '[0-9]*' AND {own} NOT GLOB '*[^0-9]*' THEN CAST({own} AS INTEGER) "
-        "END END"
+        f"CASE typeof({own}) WHEN 'integer' THEN {own} WHEN 'real' THEN {own} WHEN 'null' THEN NULL"
+        f" WHEN 'text' THEN CASE WHEN {own} GLOB '[0-9]*' AND {own} NOT GLOB '*[^0-9]*' "
+        f"THEN CAST({own} AS INTEGER) ELSE '?' END ELSE '?' END"
     )
 
 
@@ -119,17 +163,17 @@ def _conditions(table: str, present: Mapping[str, Sequence[str]]) -> Iterator[st
     if table == rows.RANGES:
         kinds = ", ".join(map(str, (*rows.RANGE_KINDS, rows.DOMAIN_KIND)))
         # In a column without a type a number may stand as text, which is equal to no number.
-        yield f""" WHERE "eventType" IN ({kinds}) OR typeof("eventType") <> 'integer'"""
+        yield f""""eventType" IN ({kinds}) OR typeof("eventType") <> 'integer'"""
     elif table == rows.STRINGS:
         # One after the other: a table that breaks off must not cost the names of another.
         for owner, name in _USES:
             if name in present.get(owner, ()):
                 used = f"SELECT CAST({quoted(name)} AS INTEGER) FROM {quoted(owner)}"
-                yield f' WHERE "id" IN ({used})'
+                yield f'"id" IN ({used})'
     elif table in (rows.CAPTURE, rows.SYSTEM, rows.EXPORT):
-        yield f" WHERE {_named(table)} AND length(value) < {_LONGEST_VALUE}"
+        yield f"{_named(table)} AND length(value) < {_LONGEST_VALUE}"
     else:
-        yield ""
+        yield "TRUE"
 
 
 def _named(table: str) -> str:
@@ -151,10 +195,10 @@ def _named(table: str) -> str:
 def _batches(table: str, chunk: Sequence[tuple[object, ...]]) -> Iterator[Batch]:
     by_column = list(zip(*chunk, strict=True))
     if table == rows.RANGES:
-        starts, ends, kinds, threads, domains, texts, text_ids = by_column
+        starts, stops, kinds, threads, domains, texts, text_ids = by_column
         yield Ranges(
             column(starts),
-            column(ends),
+            ends(stops),
             column(kinds),
             column(threads),
             column(domains),
@@ -183,12 +227,12 @@ def _batches(table: str, chunk: Sequence[tuple[object, ...]]) -> Iterator[Batch]
 
 
 def _work(table: str, by_column: Sequence[Sequence[object]]) -> Work:
-    starts, ends, devices, processes, *names = by_column
+    starts, stops, devices, processes, *names = by_column
     chosen: Sequence[object] = [None] * len(starts)
     if table == rows.KERNEL:
         chosen = [short if long is None else long for long, short in zip(*names, strict=True)]
     elif table == rows.MEMCPY:
         (chosen,) = names
     return Work(
-        table, column(starts), column(ends), column(devices), column(processes), column(chosen)
+        table, column(starts), column(stops), column(devices), column(processes), column(chosen)
     )

@@ -221,6 +221,12 @@ def matching(column: pa.Array, pattern: str, *, ignore_case: bool = False) -> np
     return _bits(found.buffers()[1], found) & _valid(found)
 
 
+def nulls(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where a column is null; of decimals that are no number, too: such is null in pandas."""
+    found = pc.is_null(column, nan_is_null=True)
+    return _bits(found.buffers()[1], found)
+
+
 def _places(column: pa.DictionaryArray) -> IntArray:
     """Where in its dictionary each value stands; -1, the last place of all, for null."""
     return integers(column.indices, -1)

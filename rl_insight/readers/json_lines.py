@@ -16,6 +16,7 @@ import msgspec
 from rl_insight.problems import Problems
 from rl_insight.readers.bytestream import ByteStream
 from rl_insight.readers.json_text import SPACE, end_of
+from rl_insight.readers.line_pieces import Piece, pieces, rest
 from rl_insight.readers.repair import repairs
 from rl_insight.readers.window import Window
 
@@ -23,6 +24,10 @@ BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
 # Repairs look at the text several times, token by token.
 _REPAIR_LIMIT = 1 << 20
+# Over so many lines a text with line breaks that were not escaped may go.
+_MOST_JOINED = 4
+# What stands for a number that cannot be told: no null, which says that there was none.
+_NO_NUMBER = '"?"'
 
 # Values stay undecoded text: nothing is kept of those that no field asks for.
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -50,7 +55,8 @@ class JsonLines:
     """Reads one file once; iterating gives the rows, block by block.
 
     `row_type` is a msgspec.Struct; a line is one JSON object, and a block a list of such structs.
-    Blank lines are passed over. `narrow` may give, from the first and the last line of a block,
+    Blank lines are passed over. With `flat`, for rows whose values are no objects, a line may also
+    hold several, with brackets and commas around them. `narrow` may give, from the first and the last line of a block,
     decoders for rows of one kind, each of which must refuse all others; the first that does not is
     used, and the block is what it gives.
 
@@ -69,6 +75,7 @@ class JsonLines:
         problems: Problems,
         block_bytes: int = BLOCK_BYTES,
         *,
+        flat: bool = False,
         narrow: Callable[[bytes, bytes], Iterable[BlockDecoder]] | None = None,
         max_bytes: int | None = None,
         max_line_bytes: int = MAX_LINE_BYTES,
@@ -79,6 +86,7 @@ class JsonLines:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(row_type)
         self._block = struct_decoder(row_type)
         self._names = {field.encode_name for field in msgspec.structs.fields(row_type)}
+        self._flat = flat
         self._narrow = narrow
         self._block_bytes = block_bytes
         self._max_bytes = max_bytes
@@ -138,11 +146,14 @@ class JsonLines:
             start = end_of(SPACE, window.buffer, start, stop)
             if start < stop:
                 text = bytes(memoryview(window.buffer)[start:stop])
-                row = self._row(text)
-                if row is None:
-                    row = self._patiently(text, window.offset(start), whole=at >= 0)
+                offset = window.offset(start)
+                row = self._row(text) or self._patiently(text, offset)
+                if row is None and at >= 0:
+                    row, stop = self._over_lines(window, start, stop, end)
                 if row is not None:
                     yield row
+                else:
+                    yield from self._apart(text, offset, whole=at >= 0)
             start = stop + 1
 
     def _row(self, text: bytes) -> msgspec.Struct | None:
@@ -152,8 +163,8 @@ class JsonLines:
         except (msgspec.MsgspecError, RecursionError):
             return None
 
-    def _patiently(self, text: bytes, offset: int, *, whole: bool) -> msgspec.Struct | None:
-        """The row of a line that is not as it should be; counts what was lost or repaired."""
+    def _patiently(self, text: bytes, offset: int) -> msgspec.Struct | None:
+        """The row of a line that is not as it should be; counts what was dropped or repaired."""
         if _is_utf8(text):
             # Where only a value is of an odd type there is nothing to repair.
             row, dropped = self._relaxed(text)
@@ -163,16 +174,53 @@ class JsonLines:
         repaired = text
         if len(text) <= _REPAIR_LIMIT:
             # A guess at where a quote belongs may turn one thing into another: only sure repairs.
-            repaired = next((better for better, sure in repairs(text) if sure), text)
+            repaired = next((new for new, sure in repairs(text, _NO_NUMBER) if sure), text)
         for better in dict.fromkeys((repaired, text)):
             row, dropped = self._relaxed(better)
             if row is not None:
                 self._problems.add("line_repaired", "info", int(better != text), offset)
                 self._problems.add("field_dropped", "warning", dropped, offset)
                 return row
-        code = "line_undecodable" if whole else "truncated"
-        self._problems.add(code, "warning", 1, offset)
         return None
+
+    def _over_lines(
+        self, window: Window, start: int, stop: int, end: int
+    ) -> tuple[msgspec.Struct | None, int]:
+        """The row of a line that goes on in the next ones, and where it stops: line breaks in a
+        text that were not escaped. Without one, where the line itself stops.
+        """
+        last = stop
+        for _ in range(_MOST_JOINED - 1):
+            # What begins like a row is one.
+            begin = end_of(SPACE, window.buffer, min(last + 1, end), end)
+            if begin >= end or window.buffer[begin] == ord("{"):
+                break
+            at = window.buffer.find(b"\n", last + 1, end)
+            last = at if at >= 0 else end
+            if last - start > _REPAIR_LIMIT:
+                break
+            text = bytes(memoryview(window.buffer)[start:last])
+            row = self._patiently(text, window.offset(start))
+            if row is not None:
+                return row, last
+        return None, stop
+
+    def _apart(self, text: bytes, offset: int, *, whole: bool) -> Iterator[msgspec.Struct]:
+        """The rows inside a line that is none as a whole; counts what is left of it."""
+        taken: list[Piece[msgspec.Struct]] = []
+        if self._flat and len(text) <= _REPAIR_LIMIT:
+            taken.extend(pieces(text, self._row))
+        yield from (piece.row for piece in taken)
+        left = rest(text, taken)
+        around = self._row(left.text) if taken and left.text else None
+        if around is not None:
+            # Another writer's line stood in the middle of this one.
+            yield around
+        if around is not None or not left.text:
+            self._problems.add("line_repaired", "info", 1, offset)
+            return
+        code = "line_undecodable" if whole else "truncated"
+        self._problems.add(code, "warning", 1, offset + left.at)
 
     def _relaxed(self, text: bytes) -> tuple[msgspec.Struct | None, int]:
         """The row without the fields that are of another type than they should be, and how many."""

@@ -7,6 +7,7 @@ character.
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 # Whole strings, so that the rest is text outside them, and what is wrong out there.
 _TOKEN = re.compile(
@@ -42,26 +43,30 @@ _HALF_KEY = re.compile(r"([,{]\s*)([A-Za-z_]\w{0,63})\"(?=\s*:)")
 _QUOTE_REPAIR_LIMIT = 64 << 10
 
 
-def repairs(text: bytes) -> Iterator[tuple[bytes, bool]]:
-    """The text again, repaired a little more each time; False marks what may be mistaken."""
+def repairs(text: bytes, unknown: str = "null") -> Iterator[tuple[bytes, bool]]:
+    """The text again, repaired a little more each time; False marks what may be mistaken.
+
+    `unknown` is put in the place of a number that cannot be told.
+    """
+    repair = partial(_repair_token, unknown)
     # Names with bytes that are no UTF-8 (pytorch/kineto#80).
     readable = text.decode("utf-8", "replace")
-    yield _TOKEN.sub(_repair_token, readable).encode(), True
+    yield _TOKEN.sub(repair, readable).encode(), True
     if len(text) <= _QUOTE_REPAIR_LIMIT:
         # Quotes that the producer did not escape (pytorch/pytorch#113001) or lost (#33961).
         readable = _HALF_KEY.sub(r'\1"\2"', readable)
         readable = _QUOTED.sub(lambda found: found[1] + _escape_quotes(found[2]), readable)
-        yield _TOKEN.sub(_repair_token, readable).encode(), False
+        yield _TOKEN.sub(repair, readable).encode(), False
 
 
-def _repair_token(found: re.Match[str]) -> str:
+def _repair_token(unknown: str, found: re.Match[str]) -> str:
     if found["string"] is not None:
         return f'"{_repair_string(found["string"])}"'
     if found["comma"] is not None:
         return ""
     if found["huge"] is not None and float(found["huge"]) not in (float("inf"), float("-inf")):
         return found["huge"]
-    return "null"
+    return unknown
 
 
 def _repair_string(text: str) -> str:
