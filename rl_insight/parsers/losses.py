@@ -22,10 +22,6 @@ _WORDS = {
         "values of the metadata are too large",
     ),
     "events_not_a_list": ("its events are no list", "lists of events are none"),
-    "gzip_trailing": (
-        "something that is no gzip follows the packed data",
-        "parts that are no gzip follow the packed data",
-    ),
     "trailing_data": (
         "something follows the end of the trace",
         "parts follow the end of the trace",
@@ -37,7 +33,14 @@ _WORDS = {
     "concatenated": ("a second trace follows the first", "more traces follow the first"),
 }
 # Those of which the example says what is damaged.
-_OF_TABLES = ("table_damaged", "column_missing", "column_odd", "journal_unread", "leftover")
+_OF_TABLES = (
+    "table_damaged",
+    "table_missing",
+    "column_missing",
+    "column_odd",
+    "journal_unread",
+    "leftover",
+)
 
 
 def is_cut_short(problems: Problems) -> bool:
@@ -79,6 +82,8 @@ def lost(
         return cut_before_events(problems, noun)
     kept = all_that_could_be_read(count, noun)
     cut = next((one for one in found if one.code in _CUT), None)
+    if cut is not None and cut.code == "too_large":
+        return f"{cut.example}; {kept}"
     if cut is not None:
         where = "" if cut.offset is None else f" after {_bytes(cut.offset)} of unpacked text"
         return f"the file breaks off{where}; {kept}"

@@ -16,7 +16,7 @@ from rl_insight.parsers.losses import is_cut_short, lost
 from rl_insight.parsers.nvtx_capture import NvtxCapture
 from rl_insight.parsers.nvtx_kinds import export_command
 from rl_insight.parsers.nvtx_ranks import Named
-from rl_insight.parsers.nvtx_sources import open_rows
+from rl_insight.parsers.nvtx_sources import open_rows, what_instead
 from rl_insight.parsers.nvtx_tables import Wanted, build
 from rl_insight.parsers.options import RANGE_DEPTH, range_depth
 from rl_insight.problems import Problems
@@ -66,11 +66,19 @@ class NvtxParser:
                 cut_short=is_cut_short(problems),
             ),
         )
+        if not capture.strings and _names_missing(capture.problems):
+            example = "StringIds, the table of the names, is missing or empty"
+            problems.add("table_missing", "warning", example=example)
+        if all(process.ranges is None for process in capture.processes()):
+            example = "recorded without --trace=nvtx, or the table NVTX_EVENTS is missing"
+            capture.problems.add("no_ranges", "info", example=example)
         damage = lost(problems, rows.rows_seen, "row", _writer(capture))
         problems.extend(capture.problems)
         if not tables["spans"].num_rows:
-            why = _why_empty(problems, rows.rows_seen)
-            detail = why if damage is None else f"{why}; {damage}"
+            detail = _why_empty(problems, rows.rows_seen)
+            if damage is not None:
+                instead = what_instead(source) or damage
+                detail = f"{detail}; {damage}" if rows.rows_seen else instead
             # What damage left nothing of was not empty, it was lost.
             status = "empty" if damage is None else "failed"
             return Parsed(status, detail, rows.rows_seen, problems, tables)
@@ -90,6 +98,10 @@ def _why_empty(problems: Problems, rows: int) -> str:
         f"no NVTX ranges and no device activity in its {rows:,} rows: "
         "was it recorded with --trace=cuda,nvtx?"
     )
+
+
+def _names_missing(problems: Problems) -> bool:
+    return "unnamed_range" in problems or "unnamed_kernel" in problems
 
 
 def _writer(capture: NvtxCapture) -> str | None:

@@ -53,7 +53,7 @@ class ArrowRows:
             if table not in self._files:
                 continue
             try:
-                for batch in batches(self._files[table], rows.COLUMNS[table]):
+                for batch in batches(self._files[table], rows.COLUMNS[table], self._lose):
                     self.rows_seen += batch.num_rows
                     yield from self._batches(table, _Columns(batch, table, self._problems))
             except ReadError as error:
@@ -62,9 +62,12 @@ class ArrowRows:
                 damaged.append(ReadError(f"{table} cannot be read: {_first_line(error)}"))
             else:
                 continue
-            self._problems.add("table_damaged", "warning", example=str(damaged[-1]))
+            self._lose(str(damaged[-1]))
         if damaged and not self.rows_seen:
             raise damaged[0]
+
+    def _lose(self, what: str) -> None:
+        self._problems.add("table_damaged", "warning", example=what)
 
     def _batches(self, table: str, batch: "_Columns") -> Iterator[Batch]:
         missing = [name for name in rows.NEEDED.get(table, ()) if name not in batch]

@@ -12,6 +12,7 @@ from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from rl_insight.data.health import LEFTOVERS
 from rl_insight.data.names import TORCH_GRAMMARS, facts
 from rl_insight.data.tree import File, Tree, scan
 from rl_insight.errors import ReadError
@@ -26,6 +27,21 @@ _LINES: Final = (".jsonl", ".jsonlines", ".ndjson", ".json")
 _LINES_ALSO_PACKED: Final = (*_LINES, *(f"{suffix}.gz" for suffix in _LINES))
 _FOLDER_FILES: Final = (".parquet", ".arrow")
 _FOLDER_SUFFIXES: Final = re.compile(r"[_.](pqtdir|arwdir|parquetdir|arrowdir|parquet|arrow)\Z")
+
+# The name that nsys gives where nobody else does.
+_DEFAULT_NAME: Final = re.compile(r"report[0-9]+\.")
+_KILLED: Final = "left by a killed writer or copier: copy it again, or export it again"
+_NOT_READ: Final = {
+    ".tmp": _KILLED,
+    ".part": _KILLED,
+    ".partial": _KILLED,
+    ".gz": "a database that was packed by gzip: unpack it with gunzip",
+}
+_BEHIND: Final = re.compile(
+    r"(?P<name>.+\.(?:sqlite3?|db3?))(?P<end>\.gz)"
+    r"|(?P<name_>.+\.(?:sqlite3?|db3?|jsonl|jsonlines|ndjson|nsys-rep)(?:\.gz)?)"
+    r"(?P<end_>\.tmp|\.part|\.partial)"
+)
 
 # SQLite databases and JSON of the Ascend profiler.
 _ASCEND: Final = re.compile(r"ascend_pytorch_profiler|analysis\.db|msprof|profiler_")
@@ -63,6 +79,10 @@ def claims(tree: Tree) -> Iterator[Found]:
             # A folder may hold both Parquet and Arrow files.
             if other.path != best.path:
                 yield Found(other.path, other.files, why)
+    for file in tree.files:
+        not_read = _not_read(file)
+        if not_read is not None:
+            yield Found(file.path, (file.path,), not_read)
 
 
 def reports(tree: Tree) -> Iterator[tuple[str, str | None]]:
@@ -84,6 +104,16 @@ def unfinished(tree: Tree) -> Iterator[str]:
     for forms in _captures(tree):
         if forms[0].form is Form.UNFINISHED:
             yield forms[0].path
+
+
+def _not_read(file: File) -> str | None:
+    """Why a file is not read whose name is that of an export, but for its end."""
+    found = _BEHIND.fullmatch(file.name)
+    if found is None:
+        return None
+    name, end = found["name"] or found["name_"], found["end"] or found["end_"]
+    named = facts(f"{file.folder}/{name}".lstrip("/")).grammar == "nsys"
+    return _NOT_READ[end] if named or _DEFAULT_NAME.match(name) else None
 
 
 def _captures(tree: Tree) -> Iterator[list[_Candidate]]:
@@ -110,10 +140,21 @@ def _captures(tree: Tree) -> Iterator[list[_Candidate]]:
 def _folders(tree: Tree) -> dict[str, dict[str, list[str]]]:
     """The folders that hold tables of nsys as files: the files that matter, by their suffix."""
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    leftovers = []
     for file in tree.files:
-        stem, dot, suffix = file.name.rpartition(".")
-        if f"{dot}{suffix}" in _FOLDER_FILES and stem in TABLES:
+        ends = [end for end in LEFTOVERS if file.name.endswith(end)]
+        name = file.name.removesuffix(ends[0]) if ends else file.name
+        stem, dot, suffix = name.rpartition(".")
+        if f"{dot}{suffix}" not in _FOLDER_FILES or stem not in TABLES:
+            continue
+        if ends:
+            leftovers.append((file, f"{dot}{suffix}"))
+        else:
             found[file.folder][f"{dot}{suffix}"].append(file.path)
+    for file, suffix in leftovers:
+        # Beside complete tables only: of nothing else is told whose it is.
+        if suffix in found.get(file.folder, {}):
+            found[file.folder][suffix].append(file.path)
     return found
 
 
@@ -130,7 +171,7 @@ def _file(tree: Tree, file: File) -> tuple[Form, str] | None:
         if not name.endswith(suffixes):
             continue
         suffix = max((one for one in suffixes if name.endswith(one)), key=len)
-        named = facts(file.path).grammar == "nsys"
+        named = facts(file.path).grammar == "nsys" or bool(_DEFAULT_NAME.match(name))
         if form in (Form.RAW, Form.UNFINISHED) or (form is Form.OTHER and named):
             known: Form | None = form
         elif form is Form.OTHER or (not named and _of_others(file)):

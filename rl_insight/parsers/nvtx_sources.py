@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from rl_insight.data.health import LEFTOVERS
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Source
 from rl_insight.parsers.nvtx_kinds import (
@@ -15,8 +16,9 @@ from rl_insight.parsers.nvtx_kinds import (
     no_flag,
 )
 from rl_insight.parsers.nvtx_rows import Batch
-from rl_insight.problems import Problems
+from rl_insight.problems import Problems, Severity
 from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
+from rl_insight.readers.not_json import named_format
 from rl_insight.readers.pseudo_files import holds_bytes
 from rl_insight.readers.sqlite import MAGIC
 from rl_insight.shell_words import command_line
@@ -48,7 +50,16 @@ def open_rows(source: Source, problems: Problems) -> Rows:
     if path.is_dir():
         from rl_insight.parsers.nvtx_arrow import ArrowRows
 
-        return ArrowRows({PurePosixPath(f).stem: source.root / f for f in source.files}, problems)
+        leftovers = [f for f in source.files if f.endswith(LEFTOVERS)]
+        tables = {
+            PurePosixPath(f).stem: source.root / f for f in source.files if f not in leftovers
+        }
+        for name in map(PurePosixPath, leftovers):
+            # Complete, the table was written again.
+            severity: Severity = "info" if name.name.partition(".")[0] in tables else "warning"
+            example = f"{name.name} was not completed by its writer"
+            problems.add("leftover", severity, example=example)
+        return ArrowRows(tables, problems)
     if source.path.endswith(RAW):
         raise ReadError(
             "a report that was not exported: run rl-insight preprocess on the input folder, or "
@@ -72,6 +83,8 @@ def open_rows(source: Source, problems: Problems) -> Rows:
 
         return SqliteRows(path, problems)
     text, _ = unpacked(head, len(head))
+    if text.startswith(MAGIC):
+        raise ReadError("a database that was packed by gzip: unpack it with gunzip")
     if are_messages(text):
         raise ReadError(
             "an export of the older kind (--type json), which is not read: "
@@ -80,3 +93,22 @@ def open_rows(source: Source, problems: Problems) -> Rows:
     from rl_insight.parsers.nvtx_json import JsonRows
 
     return JsonRows(path, problems)
+
+
+def what_instead(source: Source) -> str | None:
+    """What a file is of which no row could be read; None for a folder and what begins as JSON.
+
+    Nothing is quoted of it: exports hold whole environments.
+    """
+    try:
+        with source.absolute.open("rb") as file:
+            head = file.read(HEAD_BYTES) if holds_bytes(file) else b""
+    except OSError:
+        return None
+    text, _ = unpacked(head, len(head))
+    if text.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"", b"{", b"["):
+        return None
+    known = named_format(text)
+    if known is None and not text[: len(MAGIC)].strip(b"\0"):
+        return "it begins with zero bytes: the data never reached the disk"
+    return known or "it holds no JSON lines"

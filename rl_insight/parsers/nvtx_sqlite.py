@@ -47,8 +47,8 @@ class _Query(NamedTuple):
 class SqliteRows:
     """Reads one database once; iterating gives its batches.
 
-    `rows_seen` counts the rows that were read. `problems` gets `table_damaged` where rows of a table
-    are lost, and `column_missing` where one that is needed is not there.
+    `rows_seen` counts the rows that were read. `problems` gets `table_damaged` where rows of a
+    table are lost, and `column_missing` where one that is needed is not there.
     Iterating raises ReadError when the file is no database, or no export of nsys.
     """
 

@@ -4,7 +4,9 @@ Columns come as numpy arrays and lists, made from Arrow's buffers: `to_pylist` a
 pandas where it is installed, which a parse job has no use for.
 """
 
-from collections.abc import Iterator, Sequence
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -26,68 +28,123 @@ _BATCH_ROWS: Final = 65_536
 _BATCH_BYTES: Final = 16 << 20
 _BUFFER_BYTES: Final = 1 << 20
 _LIMIT: Final = float(2**63)
+# Behind the magic of an IPC file, padded to 8 bytes.
+_ARROW_STREAM: Final = 8
+_DAMAGE: Final = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError)
 
 
-def batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+Lost = Callable[[str], None]
+"""Is told of rows that are lost while others come: which, and why."""
+
+
+def batches(path: Path, wanted: Sequence[str], lost: Lost) -> Iterator[pa.RecordBatch]:
     """The rows of the table in the file at `path`, with those of the columns `wanted` that it has.
 
-    Parquet, Arrow IPC file or Arrow IPC stream, told by the first bytes.
-    Raises ReadError where the file cannot be read on; the batches before that are good.
+    Parquet, Arrow IPC file or Arrow IPC stream, told by the first bytes. Damage inside costs only
+    the row group or batch that it is in; `lost` is told of each.
+    Raises ReadError where the file cannot be read on, or nothing of it can.
     """
+    told: list[str] = []
+    given = False
     try:
         with path.open("rb") as file:
             head = file.read(len(ARROW_FILE_MAGIC)) if holds_bytes(file) else b""
             file.seek(0)
-            yield from _opened(file, head, wanted)
-    except MemoryError as error:
-        # Batches are small: only a damaged length asks for more than there is.
-        raise ReadError(f"{path.name} cannot be read: damaged ({error})") from error
-    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ReadError(f"{path.name} cannot be read: {reason}") from error
+            for batch in _opened(file, head, wanted, told.append):
+                given = True
+                yield batch
+    except _DAMAGE as error:
+        raise ReadError(f"{path.name} cannot be read: {_reason(error)}") from error
+    finally:
+        for what in told if given else ():
+            lost(f"{path.name}: {what}")
+    if told and not given:
+        raise ReadError(f"{path.name} cannot be read: {told[0]}")
 
 
-def _opened(file: BinaryIO, head: bytes, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _reason(error: BaseException) -> str:
+    # Batches are small: only a damaged length asks for more than there is.
+    said = f"damaged ({error})" if isinstance(error, MemoryError) else str(error)
+    return " ".join(said.split())[:200]
+
+
+def _opened(
+    file: BinaryIO, head: bytes, wanted: Sequence[str], lost: Lost
+) -> Iterator[pa.RecordBatch]:
     if head.startswith(PARQUET_MAGIC):
-        yield from _of_parquet(file, wanted)
+        yield from _of_parquet(file, wanted, lost)
     elif head.startswith(ARROW_FILE_MAGIC):
-        with pa.ipc.open_file(file) as arrow:
-            for number in range(arrow.num_record_batches):
-                yield from _parts(arrow.get_batch(number), wanted)
-    elif head:
-        with pa.ipc.open_stream(file) as stream:
-            for batch in stream:
-                yield from _parts(batch, wanted)
-    else:
+        yield from _of_arrow_file(file, wanted, lost)
+    elif not head:
         raise EOFError("it is empty: its writer was killed")
+    elif not head.strip(b"\0"):
+        raise EOFError("it begins with zero bytes: the data never reached the disk")
+    else:
+        yield from _of_stream(file, wanted)
 
 
-def _of_parquet(file: BinaryIO, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _of_stream(file: BinaryIO, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    with pa.ipc.open_stream(file) as stream:
+        for batch in stream:
+            yield from _parts(batch, wanted)
+
+
+def _of_arrow_file(file: BinaryIO, wanted: Sequence[str], lost: Lost) -> Iterator[pa.RecordBatch]:
+    """The batches of an IPC file, which is a stream with its beginnings at the end.
+
+    Without these it is read as that stream (Arrow columnar format, "IPC File Format").
+    """
+    file.seek(-len(ARROW_FILE_MAGIC), os.SEEK_END)
+    if file.read() != ARROW_FILE_MAGIC:
+        lost("it breaks off")
+        file.seek(_ARROW_STREAM)
+        # How it ends is told already.
+        with contextlib.suppress(*_DAMAGE):
+            yield from _of_stream(file, wanted)
+        return
+    with pa.ipc.open_file(file) as arrow:
+        for number in range(arrow.num_record_batches):
+            try:
+                yield from _parts(arrow.get_batch(number), wanted)
+            except _DAMAGE as error:
+                lost(f"batch {number + 1} of {arrow.num_record_batches} is lost: {_reason(error)}")
+
+
+def _of_parquet(file: BinaryIO, wanted: Sequence[str], lost: Lost) -> Iterator[pa.RecordBatch]:
+    file.seek(-len(PARQUET_MAGIC), os.SEEK_END)
+    if file.tell() == 0 or file.read() != PARQUET_MAGIC:
+        raise EOFError("it breaks off, and what tells where its rows are stands at its end")
     with pq.ParquetFile(file) as known:
         schema, metadata = known.schema_arrow, known.metadata
-        present = [name for name in dict.fromkeys(wanted) if name in schema.names]
-        groups = [
-            [chunk for chunk in _chunks(metadata.row_group(number)) if _name(chunk) in present]
-            for number in range(metadata.num_row_groups)
-        ]
-        for chunk in (chunk for group in groups for chunk in group):
-            check_pages(file, chunk)
-        # Texts that repeat stand in the file once, and must not become many in memory. Where they
-        # do not, Arrow would make a dictionary of them all.
-        repeating = {_name(chunk) for group in groups for chunk in group if has_dictionary(chunk)}
-        texts = [name for name in present if _is_text(schema.types[schema.names.index(name)])]
-        with pq.ParquetFile(
-            file,
-            metadata=metadata,
-            read_dictionary=[name for name in texts if name in repeating],
-            # Otherwise all of a column is read before its first value is given.
-            pre_buffer=False,
-            buffer_size=_BUFFER_BYTES,
-        ) as parquet:
-            for number, group in enumerate(groups):
-                most = _batch_rows(group, metadata.row_group(number).num_rows)
+    present = [name for name in dict.fromkeys(wanted) if name in schema.names]
+    texts = [name for name in present if _is_text(schema.types[schema.names.index(name)])]
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunks = [chunk for chunk in _chunks(group) if _name(chunk) in present]
+        rows = 0
+        try:
+            for chunk in chunks:
+                check_pages(file, chunk)
+            # Texts that repeat stand in the file once, and must not become many in memory. Where
+            # they do not, Arrow would make a dictionary of them all.
+            repeating = {_name(chunk) for chunk in chunks if has_dictionary(chunk)}
+            with pq.ParquetFile(
+                file,
+                metadata=metadata,
+                read_dictionary=[name for name in texts if name in repeating],
+                # Otherwise all of a column is read before its first value is given.
+                pre_buffer=False,
+                buffer_size=_BUFFER_BYTES,
+                # Only some writers give one, and nothing else tells of changed numbers.
+                page_checksum_verification=True,
+            ) as parquet:
+                most = _batch_rows(chunks, group.num_rows)
                 for batch in parquet.iter_batches(most, row_groups=[number], columns=present):
+                    rows += len(batch)
                     yield _selected(batch, present)
+        except (ReadError, *_DAMAGE) as error:
+            where = f"row group {number + 1} of {metadata.num_row_groups} is lost"
+            lost(f"{where}{f' from its row {rows + 1:,} on' if rows else ''}: {_reason(error)}")
 
 
 def _chunks(group: Any) -> list[Any]:

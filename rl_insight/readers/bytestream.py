@@ -29,6 +29,12 @@ _GZIP_HEADER = 31  # zlib's number for "gzip container, 32 kB window"
 _READ_BYTES = 64 << 10
 _UNPACK_BYTES = 256 << 10
 
+# Unpacked bytes of a gzip that nobody minds, and how many times its own size beyond them. Traces
+# are packed to a tenth or a thirtieth, zeros to a thousandth: some hundred megabytes could go on
+# for hours. A file that its owner unpacked has no such limit.
+FREE_BYTES = 16 << 30
+MOST_TIMES = 100
+
 _UTF16 = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
@@ -195,7 +201,8 @@ class ByteStream:
 
     `problems` gets `gzip_truncated`, `gzip_corrupt`, `gzip_trailing`, `read_failed`, `utf16` and
     `too_large`, each with its offset in the unpacked bytes. `max_bytes` ends the stream after so
-    many of them (a gzip that unpacks without end); memory is bounded without it.
+    many of them; without it only a gzip has an end, after FREE_BYTES or MOST_TIMES its size. Memory
+    is bounded in any case.
 
     `origin` is the offset of the first byte given out: 3 after a UTF-8 byte order mark, else 0.
 
@@ -205,6 +212,7 @@ class ByteStream:
     def __init__(self, path: Path, problems: Problems, max_bytes: int | None = None) -> None:
         self._problems = problems
         self._max_bytes = max_bytes
+        self._why = f"more than the limit of {max_bytes} bytes when unpacked"
         self.origin = 0
         try:
             self._file = path.open("rb", buffering=0)
@@ -220,6 +228,13 @@ class ByteStream:
 
     def _sniff(self) -> _Source:
         packed = self._file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        if packed and self._max_bytes is None:
+            size = self._file.seek(0, io.SEEK_END)
+            self._max_bytes = max(FREE_BYTES, MOST_TIMES * size)
+            self._why = (
+                f"its {size:,} bytes unpack to more than {self._max_bytes:,}, which only damage or "
+                "intent does; to read all of it, unpack it with gunzip"
+            )
         self._file.seek(0)
         source: _Source = _Gzip(self._file, self._problems) if packed else self._file
         head = b""
@@ -258,8 +273,7 @@ class ByteStream:
             filled += got
         self._delivered += filled
         if self._max_bytes is not None and self._delivered > self._max_bytes:
-            why = f"more than the limit of {self._max_bytes} bytes when unpacked"
-            self._problems.add("too_large", "warning", 1, self._max_bytes, why)
+            self._problems.add("too_large", "warning", 1, self._max_bytes, self._why)
             self._source = io.BytesIO()
             self._delivered -= 1
             filled -= 1

@@ -56,9 +56,9 @@ class JsonLines:
 
     `row_type` is a msgspec.Struct; a line is one JSON object, and a block a list of such structs.
     Blank lines are passed over. With `flat`, for rows whose values are no objects, a line may also
-    hold several, with brackets and commas around them. `narrow` may give, from the first and the last line of a block,
-    decoders for rows of one kind, each of which must refuse all others; the first that does not is
-    used, and the block is what it gives.
+    hold several, with brackets and commas around them. `narrow` may give, from the first and the
+    last line of a block, decoders for rows of one kind, each of which must refuse all others; the
+    first that does not is used, and the block is what it gives.
 
     `problems` gets, with byte offsets in the unpacked file: `line_undecodable`, `line_repaired`,
     `line_too_large` (more than `max_line_bytes`; passed by without being held), `field_dropped`

@@ -15,16 +15,23 @@ _MAGICS = (
 _SHOWN = 40
 
 
-def what_it_is(head: bytes) -> str:
-    """Names what starts with `head` (some hundred bytes): "it holds a zip archive"."""
+def named_format(head: bytes) -> str | None:
+    """Names what starts with `head` (some hundred bytes): "it holds a zip archive"; None: text."""
     for magic, name in _MAGICS:
         if head.startswith(magic):
             return f"it holds {name}"
     text = head.strip()
     if not text.strip(b"\0"):
         return "it holds only zero bytes: the data never reached the disk"
-    if text[:1] == b"<":
-        return "it holds HTML or XML"
+    return "it holds HTML or XML" if text[:1] == b"<" else None
+
+
+def what_it_is(head: bytes) -> str:
+    """As `named_format`, and of text says how it begins."""
+    known = named_format(head)
+    if known is not None:
+        return known
+    text = head.strip()
     shown = ascii(text[:_SHOWN].decode("utf-8", "replace"))
     if text[:1] == b"[":
         return f"it holds a list of something else than events, or text: {shown}"

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from rl_insight.errors import ReadError
-from rl_insight.readers.arrow_folder import are_text, batches, integers, matching, texts
+from rl_insight.readers import arrow_folder
+from rl_insight.readers.arrow_folder import are_text, integers, matching, nulls, texts
 from tests.nvtx_exports import write_folder
 
 MISSING = -(2**63)
+# Nothing is lost where a test does not say so.
+batches = partial(arrow_folder.batches, lost=pytest.fail)
 FORMS = {"parquet": "T.parquet", "arrow": "T.arrow", "stream": "T.arrow"}
 ROWS: list[dict[str, object]] = [
     {"table": "T", "number": 1, "name": "a", "other": 1.5},
@@ -35,10 +39,89 @@ def test_the_wanted_columns_come_with_null_as_missing(path: Path) -> None:
     assert texts(batch.column("name")) == ["a", None, "ü"]
 
 
-def test_a_file_that_breaks_off_cannot_be_read_on(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-70])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_that_breaks_off_before_its_rows_cannot_be_read(tmp_path: Path, form: str) -> None:
+    path = write_folder(tmp_path / "export", ROWS, form) / FORMS[form]
+    path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(ReadError, match=rf"^{path.name} cannot be read: "):
         list(batches(path, ("name",)))
+
+
+def _in_pieces(path: Path, form: str, rows: int = 4_000, each: int = 1_000) -> None:
+    """A column of numbers in so many row groups or batches."""
+    content = pa.table({"number": list(range(rows))})
+    if form == "parquet":
+        # Plain, not packed: a number stands in the file as its eight bytes.
+        pq.write_table(
+            content,
+            path,
+            row_group_size=each,
+            use_dictionary=False,
+            compression="none",
+            write_page_checksum=True,
+        )
+        return
+    make = pa.ipc.new_file if form == "arrow" else pa.ipc.new_stream
+    with pa.OSFile(str(path), "wb") as file, make(file, content.schema) as writer:
+        writer.write_table(content, max_chunksize=each)
+
+
+def _numbers(path: Path, lost: list[str]) -> list[int]:
+    found = arrow_folder.batches(path, ("number",), lost.append)
+    return [number for batch in found for number in integers(batch.column(0), MISSING).tolist()]
+
+
+def test_damage_in_a_row_group_costs_no_other(tmp_path: Path) -> None:
+    # GIVEN four groups of rows, and a number of the second that changed
+    path = tmp_path / "T.parquet"
+    _in_pieces(path, "parquet")
+    content = bytearray(path.read_bytes())
+    content[content.index((1_500).to_bytes(8, "little")) + 3] ^= 1
+    path.write_bytes(content)
+    lost: list[str] = []
+    # WHEN it is read THEN the page's checksum tells, and the other three are there
+    assert _numbers(path, lost) == [*range(1_000), *range(2_000, 4_000)]
+    assert len(lost) == 1
+    assert lost[0].startswith("T.parquet: row group 2 of 4 is lost: ")
+    assert "CRC" in lost[0]
+
+
+def test_an_arrow_file_without_its_end_is_read_up_to_there(tmp_path: Path) -> None:
+    # GIVEN four batches, of which the third is cut in its middle
+    path = tmp_path / "T.arrow"
+    _in_pieces(path, "arrow")
+    content = path.read_bytes()
+    path.write_bytes(content[: content.index((2_500).to_bytes(8, "little"))])
+    lost: list[str] = []
+    assert _numbers(path, lost) == list(range(2_000))
+    assert lost == ["T.arrow: it breaks off"]
+
+
+def test_a_batch_that_points_outside_its_text_costs_no_other(tmp_path: Path) -> None:
+    # GIVEN two batches of texts; the offsets of the first are 0, 5, 10
+    path = tmp_path / "T.arrow"
+    content = pa.table({"text": ["first", "pages", "other", "texts"]})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
+        writer.write_table(content, max_chunksize=2)
+    raw = path.read_bytes()
+    offsets = b"".join(number.to_bytes(4, "little") for number in (0, 5, 10))
+    assert raw.count(offsets) == 2
+    path.write_bytes(raw.replace(offsets, offsets[:4] + b"\xff\xff\xff\x0f" + offsets[8:], 1))
+    lost: list[str] = []
+    (batch,) = arrow_folder.batches(path, ("text",), lost.append)
+    assert texts(batch.column(0)) == ["other", "texts"]
+    assert len(lost) == 1 and lost[0].startswith("T.arrow: batch 1 of 2 is lost: ")
+
+
+def test_null_and_what_is_no_number_are_null() -> None:
+    assert nulls(pa.array([1, None, 3])).tolist() == [False, True, False]
+    assert nulls(pa.array([1.0, float("nan"), float("inf"), None])).tolist() == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert nulls(pa.array(["a", None]).dictionary_encode()).tolist() == [False, True]
 
 
 def test_an_empty_file_says_why(path: Path) -> None:
@@ -261,6 +344,45 @@ def test_a_page_that_unpacks_to_very_much_is_refused(tmp_path: Path, dictionary:
     assert pa.total_allocated_bytes() - before < 1 << 20
 
 
+def test_no_page_behind_the_first_may_unpack_to_very_much_either(tmp_path: Path) -> None:
+    # GIVEN a first page of short texts, and one of 80 MB behind it
+    texts = ["short"] * 2_000 + [f"{number:06}" + "x" * 100_000 for number in range(800)]
+    path = tmp_path / "T.parquet"
+    pq.write_table(
+        pa.table({"text": texts}),
+        path,
+        compression="zstd",
+        use_dictionary=False,
+        # A page ends where that is full, which is looked at after so many rows.
+        data_page_size=1,
+        write_batch_size=1_000,
+    )
+    before = pa.total_allocated_bytes()
+    with pytest.raises(ReadError, match=r"text has 80\d+ bytes when unpacked, and 67108864 is"):
+        list(batches(path, ("text",)))
+    assert pa.total_allocated_bytes() - before < 1 << 20
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_headers_of_all_pages_are_understood(tmp_path: Path, version: str) -> None:
+    # GIVEN hundreds of small pages with statistics and checksums in their headers
+    path = tmp_path / "T.parquet"
+    names = [f"{number % 700:0900}" for number in range(3_000)]
+    content = pa.table({"number": list(range(3_000)), "text": names})
+    pq.write_table(
+        content,
+        path,
+        data_page_size=64,
+        write_batch_size=10,
+        data_page_version=version,
+        write_page_checksum=True,
+    )
+    # WHEN it is read THEN all rows come
+    found = list(batches(path, ("number", "text")))
+    assert [n for one in found for n in integers(one.column(0), MISSING)] == list(range(3_000))
+    assert [text for one in found for text in texts(one.column(1))] == names
+
+
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_of_two_columns_of_one_name_the_first_is_read(tmp_path: Path, form: str) -> None:
     content = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["number", "number"])
@@ -284,7 +406,7 @@ def test_reading_does_not_import_pandas(path: Path) -> None:
 import sys
 from pathlib import Path
 from rl_insight.readers.arrow_folder import batches, integers, texts
-for batch in batches(Path({str(path)!r}), ("name", "number")):
+for batch in batches(Path({str(path)!r}), ("name", "number"), print):
     texts(batch.column("name")), integers(batch.column("number"), -1)
 assert "pandas" not in sys.modules
 """

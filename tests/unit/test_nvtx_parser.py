@@ -265,9 +265,10 @@ def test_names_stand_inline_or_among_the_strings(tmp_path: Path, form: Form) -> 
 
 def test_a_name_that_cannot_be_told_costs_the_name_only(tmp_path: Path, form: Form) -> None:
     rows = [text_range(10, 90, "update_actor"), string_range(30, 40, 5), _nameless(50, 60)]
-    parsed = parse_as(form, tmp_path, details(), *rows)
-    assert [times(span, UPTIME) for span in ranges(parsed)] == [(30, 40), (50, 60)]
-    assert {span["name"] for span in ranges(parsed)} == {"(unnamed)"}
+    other = [string(6, "other"), string_range(70, 80, 6)]
+    parsed = parse_as(form, tmp_path, details(), *rows, *other)
+    assert [times(span, UPTIME) for span in ranges(parsed)] == [(30, 40), (50, 60), (70, 80)]
+    assert [span["name"] for span in ranges(parsed)] == ["(unnamed)", "(unnamed)", "other"]
     assert told(parsed.problems) == {"unnamed_range": 2}
 
 
@@ -619,9 +620,10 @@ def test_names_of_kernels_may_come_after_the_kernels(tmp_path: Path) -> None:
 
 
 def test_a_kernel_whose_name_cannot_be_told_computes(tmp_path: Path, form: Form) -> None:
-    parsed = parse_as(form, tmp_path, text_range(0, 100, "update_actor"), kernel(10, 20, 99))
+    rows = [string(1, "gemm"), text_range(0, 100, "update_actor"), kernel(10, 20, 99)]
+    parsed = parse_as(form, tmp_path, *rows, kernel(30, 40, 1))
     (found,) = table(parsed, "breakdown")
-    assert found["computing_ns"] == 10
+    assert found["computing_ns"] == 20
     assert told(parsed.problems) == {"unnamed_kernel": 1}
 
 
