@@ -21,9 +21,7 @@ class Behind:
         self, connection: sqlite3.Connection, columns: str, table: str, condition: str, given: int
     ) -> None:
         self._connection = connection
-        self._columns = columns
-        self._table = table
-        self._condition = condition
+        self._select = f"SELECT rowid, {columns} FROM {table} WHERE ({condition})"
         self._given = given
         self.lost = "rows"
 
@@ -33,27 +31,47 @@ class Behind:
         except DAMAGE:
             # A table without ids, or one of which not even these can be read again.
             return
+        for chunk in self._edge(f"rowid > {before} ORDER BY rowid"):
+            before = _id(chunk)
+            yield _without_ids(chunk)
         self.lost = f"its rows from {before + 1:,} on" if before else "all its rows"
-        query = (
-            f"SELECT rowid, {self._columns} FROM {self._table} "
-            f"WHERE ({self._condition}) AND rowid > {before} ORDER BY rowid DESC"
-        )
+        behind = f"rowid > {before}"
         try:
+            query = f"{self._select} AND {behind} ORDER BY rowid DESC"
             for chunk in chunks(self._connection, query):
-                first = chunk[-1][0]
-                if isinstance(first, int):
-                    self.lost = f"its rows {before + 1:,} to {first - 1:,}"
-                yield [row[1:] for row in chunk]
+                behind = f"rowid > {before} AND rowid < {_id(chunk)}"
+                self.lost = f"its rows {before + 1:,} to {_id(chunk) - 1:,}"
+                yield _without_ids(chunk)
         except DAMAGE:
-            return
+            for chunk in self._edge(f"{behind} ORDER BY rowid DESC"):
+                self.lost = f"its rows {before + 1:,} to {_id(chunk) - 1:,}"
+                yield _without_ids(chunk)
+
+    def _edge(self, order: str) -> list[list[tuple[object, ...]]]:
+        """The row beside the damage, if it can be had: Python has always asked for the next one
+        before it gives a row, and throws it away where that fails.
+        """
+        try:
+            return list(chunks(self._connection, f"{self._select} AND {order} LIMIT 1"))
+        except DAMAGE:
+            return []
 
     def _last_before(self) -> int:
         """The id of the last row that was given; 0 where there was none."""
         if not self._given:
             return 0
-        query = (
-            f"SELECT rowid FROM {self._table} WHERE {self._condition} "
-            f"ORDER BY rowid LIMIT 1 OFFSET {self._given - 1}"
-        )
+        query = f"{self._select} ORDER BY rowid LIMIT 1 OFFSET {self._given - 1}"
         found = self._connection.execute(query).fetchone()
-        return int(found[0]) if found is not None else 0
+        return _id([found]) if found is not None else 0
+
+
+def _id(chunk: list[tuple[object, ...]]) -> int:
+    """The id of its last row."""
+    found = chunk[-1][0]
+    if not isinstance(found, int):
+        raise sqlite3.DatabaseError("a column of its own is called rowid")
+    return found
+
+
+def _without_ids(chunk: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    return [row[1:] for row in chunk]

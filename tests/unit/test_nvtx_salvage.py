@@ -1,0 +1,780 @@
+"""Exports of nsys as killed jobs, full disks and other programs leave them, in every form.
+
+Each input is built from scratch, and drawn beside a sound capture that must stay complete. Checked
+is what a person sees: the spans, the status and the sentence, and what `problems` counts. Numbers
+are rows of the case list.
+"""
+
+import gzip
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rl_insight.readers import bytestream
+from tests.merged_runs import drawn, problems, states
+from tests.nvtx_exports import (
+    DOMAIN,
+    EPOCH,
+    MARK,
+    PUSH_POP,
+    SECOND,
+    Row,
+    details,
+    kernel,
+    session,
+    string,
+    string_range,
+    text_range,
+    variable,
+    write_database,
+    write_folder,
+    write_lines,
+)
+
+NAME, SOUND = "worker_process_111.1", "sound/worker_process_222.2.jsonl"
+STAGE = ("actor_update", 1.0, 8.0)
+FIRST, MIDDLE, LAST = ("first", 2.0, 1.0), ("middle", 4.0, 1.0), ("last", 6.0, 1.0)
+WHOLE = [STAGE, FIRST, MIDDLE, LAST]
+
+
+def capture(rank: int, pid: int) -> list[Row]:
+    """A stage, whose name is a string, with three ranges in it, and a kernel; ten rows."""
+    return [
+        details(),
+        session(),
+        variable("RANK", f'"{rank}"'),
+        string(1, "actor_update"),
+        string(2, "gemm"),
+        string_range(SECOND, 9 * SECOND, 1, pid=pid),
+        text_range(2 * SECOND, 3 * SECOND, "first", pid=pid, kind=PUSH_POP),
+        text_range(4 * SECOND, 5 * SECOND, "middle", pid=pid, kind=PUSH_POP),
+        text_range(6 * SECOND, 7 * SECOND, "last", pid=pid, kind=PUSH_POP),
+        kernel(2 * SECOND, 3 * SECOND, 2, pid=pid),
+    ]
+
+
+ROWS = capture(0, 111)
+LINES = [json.dumps(row, sort_keys=True).encode() for row in ROWS]
+BEFORE, LINE, AFTER = LINES[:7], LINES[7], LINES[8:]
+
+
+class Seen(NamedTuple):
+    """What a person sees of the broken capture."""
+
+    spans: list[tuple[str | None, float, float]]
+    state: tuple[str, str | None]
+    problems: dict[str, tuple[int, int | None]]
+    examples: dict[str, str | None]
+
+
+def look(tmp_path: Path, path: str, rank: int | None = 0) -> Seen:
+    """Draw the folder `run`; `path` is that of the broken input."""
+    root = tmp_path / "run"
+    write_lines(root / SOUND, capture(1, 222))
+    tables = drawn(root, tmp_path / "out", "nvtx")
+
+    def spans(rank: int | None) -> list[tuple[str | None, float, float]]:
+        own = [span for span in tables["spans"] if span["rank_id"] == rank]
+        return [
+            (one["name"], (one["start_ns"] - EPOCH) / SECOND, one["duration_ns"] / SECOND)
+            for one in sorted(own, key=lambda span: (span["start_ns"], span["depth"]))
+        ]
+
+    assert spans(1) == WHOLE
+    assert states(tables)[SOUND] == ("ok", None)
+    assert problems(tables, SOUND) == {}
+    (source,) = [row for row in tables["sources"] if row["path"] == path]
+    examples = {one["code"]: one["example"] for one in source["problems"]}
+    return Seen(spans(rank), states(tables)[path], dict(problems(tables, path)), examples)
+
+
+def look_at_lines(tmp_path: Path, content: bytes, name: str = f"{NAME}.jsonl") -> Seen:
+    path = tmp_path / "run" / "b" / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    return look(tmp_path, f"b/{name}")
+
+
+def joined(lines: Sequence[bytes], end: bytes = b"\n") -> bytes:
+    return b"\n".join(lines) + end
+
+
+def with_line(line: bytes) -> bytes:
+    """The export with another line in the place of the middle range's."""
+    return joined([*BEFORE, line, *AFTER])
+
+
+def changed(old: bytes, new: bytes) -> bytes:
+    assert LINE.count(old) == 1
+    return LINE.replace(old, new)
+
+
+OFFSET = len(joined(BEFORE))
+
+
+def kept(count: int) -> str:
+    return f"the {count:,} rows that could be read are kept"
+
+
+# -- JSON lines ----------------------------------------------------------------------------------
+
+REPAIRED = {
+    "a comma behind": (LINE + b",", "middle"),
+    "a comma inside": (changed(b'"middle"', b'"middle",'), "middle"),
+    "a control character": (changed(b"middle", b"mid\x01dle"), "mid\x01dle"),
+    "a zero byte": (changed(b"middle", b"mid\x00dle"), "mid\x00dle"),
+    "a line break": (changed(b"middle", b"mid\ndle"), "mid\ndle"),
+    "two line breaks": (changed(b"middle", b"m\nid\ndle"), "m\nid\ndle"),
+    "a bare backslash": (changed(b"middle", b"C:\\parts"), "C:\\parts"),
+    "no UTF-8": (changed(b"middle", b"mid\xff\xfedle"), "mid\ufffd\ufffddle"),
+    "GBK": (changed(b"middle", "训练".encode("gbk")), "ѵ\ufffd\ufffd"),
+    "bare inf": (changed(b'"domainId": 0', b'"domainId": inf'), "middle"),
+    "bare nan": (changed(b'"domainId": 0', b'"domainId": nan'), "middle"),
+    "NaN": (changed(b'"domainId": 0', b'"domainId": NaN'), "middle"),
+}
+
+
+@pytest.mark.parametrize("case", REPAIRED)
+def test_a_line_that_is_no_json_is_repaired(tmp_path: Path, case: str) -> None:
+    line, name = REPAIRED[case]
+    seen = look_at_lines(tmp_path, with_line(line))
+    assert seen.spans == [STAGE, FIRST, (name, *MIDDLE[1:]), LAST]
+    assert seen.state == ("ok", None)
+    assert seen.problems == {"line_repaired": (1, OFFSET)}
+
+
+LOST = {
+    "unescaped quotes": changed(b"middle", b'lib("ns", "IMPL")'),
+    "cut in its middle": LINE[:60],
+    "a hole of zeros": LINE[:40] + bytes(64) + LINE[80:],
+    "garbage": LINE[:40] + bytes(range(200, 256)) + LINE[80:],
+    "something else": b"Traceback (most recent call last):",
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_a_line_beyond_repair_costs_only_itself(tmp_path: Path, case: str) -> None:
+    seen = look_at_lines(tmp_path, with_line(LOST[case]))
+    assert seen.spans == [STAGE, FIRST, LAST]
+    assert seen.state == (
+        "salvaged",
+        f"damaged: a line cannot be read, at byte {OFFSET:,}; {kept(9)}",
+    )
+    assert seen.problems == {"line_undecodable": (1, OFFSET)}
+
+
+def test_a_hole_of_zeros_over_several_lines_leaves_the_row_behind_it(tmp_path: Path) -> None:
+    # GIVEN zeros from within the line of the middle range up to the next line's beginning
+    content = joined(BEFORE) + LINE[:30] + bytes(4096) + joined(AFTER)
+    seen = look_at_lines(tmp_path, content)
+    assert seen.spans == [STAGE, FIRST, LAST]
+    assert seen.state[0] == "salvaged"
+    assert seen.problems == {"line_undecodable": (1, OFFSET)}
+
+
+@pytest.mark.parametrize("at", [10, 40, 60, 100])
+def test_a_line_in_the_middle_of_another_costs_neither(tmp_path: Path, at: int) -> None:
+    # GIVEN a second writer that put its line, without the line break, into another's; a bad line
+    # besides, so that lines are looked at one by one
+    broken = LINES[6][:at] + LINE + LINES[6][at:]
+    seen = look_at_lines(tmp_path, joined([b"%%%", *LINES[:6], broken, *AFTER]))
+    assert seen.spans == WHOLE
+    assert seen.state == ("salvaged", f"damaged: a line cannot be read, at byte 0; {kept(10)}")
+    assert seen.problems == {
+        "line_undecodable": (1, 0),
+        "line_repaired": (1, 4 + len(joined(LINES[:6]))),
+    }
+
+
+def test_two_lines_without_a_break_are_two_rows(tmp_path: Path) -> None:
+    seen = look_at_lines(tmp_path, joined([b"%%%", *LINES[:6], LINES[6] + LINE, *AFTER]))
+    assert seen.spans == WHOLE
+    assert seen.problems["line_repaired"] == (1, 4 + len(joined(LINES[:6])))
+
+
+def test_two_half_lines_in_one_cost_their_two_rows(tmp_path: Path) -> None:
+    seen = look_at_lines(tmp_path, joined([*LINES[:6], LINES[6][:40] + LINE[50:], *AFTER]))
+    offset = len(joined(LINES[:6]))
+    assert seen.spans == [STAGE, LAST]
+    assert seen.state == (
+        "salvaged",
+        f"damaged: a line cannot be read, at byte {offset}; {kept(8)}",
+    )
+    assert seen.problems == {"line_undecodable": (1, offset)}
+
+
+@pytest.mark.parametrize("open_end", [False, True])
+def test_the_rows_of_a_list_are_rows(tmp_path: Path, open_end: bool) -> None:
+    content = b"[\n" + b",\n".join(LINES) + (b",\n" if open_end else b"\n]\n")
+    seen = look_at_lines(tmp_path, content)
+    assert seen.spans == WHOLE
+    assert seen.state == ("ok", None)
+    # The lines with a bracket or a comma: all twelve but the last row's where the list is closed.
+    assert seen.problems == {"line_repaired": (11, 0)}
+
+
+SAME = {
+    "empty lines": b"\n\n" + b"\n\n \t\r\n".join(LINES) + b"\n\n",
+    "Windows lines": b"\r\n".join(LINES) + b"\r\n",
+    "no last line break": joined(LINES, b""),
+    "a byte order mark": b"\xef\xbb\xbf" + joined(LINES),
+    "an integer beyond 64 bits": joined(
+        [*BEFORE, changed(b'{"dom', b'{"c": 18446744073709551616, "dom'), *AFTER]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_what_harms_nothing_is_not_told(tmp_path: Path, case: str) -> None:
+    seen = look_at_lines(tmp_path, SAME[case])
+    assert (seen.spans, seen.state, seen.problems) == (WHOLE, ("ok", None), {})
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_text_of_windows_is_read(tmp_path: Path, encoding: str) -> None:
+    seen = look_at_lines(tmp_path, joined(LINES).decode().encode(encoding))
+    assert (seen.spans, seen.state) == (WHOLE, ("ok", None))
+    assert seen.problems == {"utf16": (1, 0)}
+
+
+def test_a_last_line_that_is_cut_is_told(tmp_path: Path) -> None:
+    offset = len(joined(LINES[:-1]))
+    seen = look_at_lines(tmp_path, joined(LINES)[:-30])
+    assert seen.spans == WHOLE
+    assert seen.state == (
+        "salvaged",
+        f"the file breaks off after {offset:,} bytes of unpacked text; {kept(9)}",
+    )
+    assert seen.problems == {"truncated": (1, offset)}
+
+
+def test_a_gzip_that_is_cut_gives_what_it_holds(tmp_path: Path) -> None:
+    # GIVEN an export stored in pieces, so that where it is cut can be told: 5 bytes for each
+    # stored block and 10 for the header (RFC 1951, 3.2.4)
+    whole = gzip.compress(joined(LINES), 0)
+    cut = len(joined(LINES[:8])) + 20
+    seen = look_at_lines(tmp_path, whole[: 10 + 5 + cut], f"{NAME}.jsonl.gz")
+    assert seen.spans == [STAGE, FIRST, MIDDLE]
+    assert seen.state == (
+        "salvaged",
+        f"the file breaks off after {cut:,} bytes of unpacked text; {kept(8)}",
+    )
+    assert seen.problems == {"gzip_truncated": (1, cut), "truncated": (1, cut - 20)}
+
+
+def test_what_follows_a_gzip_is_told(tmp_path: Path) -> None:
+    content = gzip.compress(joined(LINES)) + b"junk"
+    seen = look_at_lines(tmp_path, content, f"{NAME}.jsonl.gz")
+    assert seen.spans == WHOLE
+    size = len(joined(LINES))
+    assert seen.state == (
+        "salvaged",
+        f"damaged: something that is no gzip follows the packed data, at byte {size:,}; {kept(10)}",
+    )
+
+
+def test_a_gzip_that_goes_on_for_hours_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # GIVEN an export with a million zeros behind it, packed to some kilobytes
+    monkeypatch.setattr(bytestream, "FREE_BYTES", 10_000)
+    content = gzip.compress(joined(LINES) + bytes(1_000_000))
+    assert 1_000 < len(content) < 3_000
+    limit = 100 * len(content)
+    # WHEN it is drawn THEN the rows before are kept, and the sentence tells what to do
+    seen = look_at_lines(tmp_path, content, f"{NAME}.jsonl.gz")
+    assert seen.spans == WHOLE
+    assert seen.state == (
+        "salvaged",
+        f"its {len(content):,} bytes unpack to more than {limit:,}, which only damage or intent "
+        f"does; to read all of it, unpack it with gunzip; {kept(10)}",
+    )
+    assert seen.problems["too_large"] == (1, limit)
+
+
+def test_a_gzip_of_traces_may_be_as_large_as_it_is(tmp_path: Path) -> None:
+    # The limits that the docs name; a hundred times is thrice what the densest traces reach.
+    assert (bytestream.FREE_BYTES, bytestream.MOST_TIMES) == (16 * 2**30, 100)
+
+
+NOTHING = {
+    "zero bytes": (b"", "empty", "the file is empty"),
+    "empty lines": (b"\n\n\n", "empty", "the file is empty"),
+    "only zeros": (
+        bytes(4096),
+        "failed",
+        "it holds only zero bytes: the data never reached the disk",
+    ),
+    "a login page": (b"<!DOCTYPE html><html></html>", "failed", "it holds HTML or XML"),
+    "text": (b"API_TOKEN=0123456789\n" * 3, "failed", "it holds no JSON lines"),
+    "cut at once": (
+        LINES[0][:20],
+        "failed",
+        "the file breaks off after 0 bytes, before its rows",
+    ),
+    "another's lines": (
+        b'{"loss": 1}\n{"loss": 2}\n',
+        "failed",
+        "JSON lines of another kind: no row names a table",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOTHING)
+def test_a_file_without_rows_says_what_it_is(tmp_path: Path, case: str) -> None:
+    content, status, sentence = NOTHING[case]
+    seen = look_at_lines(tmp_path, content)
+    assert seen.spans == []
+    assert seen.state[0] == status
+    assert seen.state[1] is not None and seen.state[1].startswith(sentence)
+    assert "0123456789" not in str(seen)
+
+
+# -- names that do not fit -----------------------------------------------------------------------
+
+
+def test_the_content_counts_and_not_the_name(tmp_path: Path) -> None:
+    write_database(tmp_path / "run" / "b" / f"{NAME}.jsonl", ROWS)
+    seen = look(tmp_path, f"b/{NAME}.jsonl")
+    assert (seen.spans, seen.state) == (WHOLE, ("ok", None))
+
+
+@pytest.mark.parametrize("name", [f"{NAME}.sqlite", f"{NAME}.jsonl.gz"])
+def test_lines_under_another_name_are_read(tmp_path: Path, name: str) -> None:
+    seen = look_at_lines(tmp_path, joined(LINES), name)
+    assert (seen.spans, seen.state) == (WHOLE, ("ok", None))
+
+
+LEFT = "left by a killed writer or copier: copy it again, or export it again"
+PACKED = "a database that was packed by gzip: unpack it with gunzip"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (f"{NAME}.sqlite.tmp", LEFT),
+        (f"{NAME}.jsonl.gz.part", LEFT),
+        ("report1.nsys-rep.tmp", LEFT),
+        (f"{NAME}.sqlite.gz", PACKED),
+    ],
+)
+def test_what_is_not_read_is_told(tmp_path: Path, name: str, why: str) -> None:
+    seen = look_at_lines(tmp_path, b"SQLite format 3\0", name)
+    assert (seen.spans, seen.state) == ([], ("skipped", why))
+
+
+def test_a_packed_database_under_a_plain_name_is_told(tmp_path: Path) -> None:
+    content = gzip.compress(b"SQLite format 3\0" + bytes(200))
+    seen = look_at_lines(tmp_path, content, f"{NAME}.sqlite")
+    assert (seen.spans, seen.state) == ([], ("failed", PACKED))
+
+
+def test_an_empty_file_of_the_name_that_nsys_gives_is_told(tmp_path: Path) -> None:
+    seen = look_at_lines(tmp_path, b"", "report1.sqlite")
+    assert (seen.spans, seen.state) == ([], ("empty", "the file is empty"))
+
+
+# -- databases -----------------------------------------------------------------------------------
+
+PAGE = 4096
+MANY = [
+    *ROWS,
+    *(
+        text_range(20 * SECOND + n, 20 * SECOND + n + 1, "x" * 40, pid=111, kind=PUSH_POP)
+        for n in range(5_000)
+    ),
+]
+"""More ranges than fit a page; those behind the first four lie in no stage."""
+
+
+def database(tmp_path: Path, rows: Sequence[Row] = ROWS) -> Path:
+    return write_database(tmp_path / "run" / "b" / f"{NAME}.sqlite", rows)
+
+
+def leaf_of(content: bytes, number: int) -> tuple[int, int, int]:
+    """The page of NVTX_EVENTS with its row of that number: where it stands, and the row ids in it.
+
+    A leaf begins with 13, has the number of its cells at 3 and their places from 8 on; a cell
+    begins with its length and the row's id (SQLite, "Database File Format", 1.6).
+    """
+
+    def varint(at: int) -> tuple[int, int]:
+        value = 0
+        while True:
+            value = value << 7 | content[at] & 0x7F
+            at += 1
+            if content[at - 1] < 0x80:
+                return value, at
+
+    for page in range(PAGE, len(content), PAGE):
+        count = int.from_bytes(content[page + 3 : page + 5], "big")
+        if content[page] != 13 or b"x" * 40 not in content[page : page + PAGE] or not count:
+            continue
+        cells = [page + 8 + 2 * at for at in (0, count - 1)]
+        places = [page + int.from_bytes(content[at : at + 2], "big") for at in cells]
+        first, last = (varint(varint(place)[1])[0] for place in places)
+        if first <= number <= last:
+            return page, first, last
+    raise AssertionError("no such row")
+
+
+@pytest.mark.parametrize("damage", ["zeros", "garbage", "one bit"])
+def test_a_damaged_page_costs_only_its_own_rows(tmp_path: Path, damage: str) -> None:
+    path = database(tmp_path, MANY)
+    content = bytearray(path.read_bytes())
+    page, first, last = leaf_of(content, 2_500)
+    if damage == "one bit":
+        content[page] ^= 4  # the kind of the page
+    else:
+        content[page : page + PAGE] = bytes(PAGE) if damage == "zeros" else b"\xa5" * PAGE
+    path.write_bytes(content)
+
+    seen = look(tmp_path, f"b/{NAME}.sqlite")
+
+    # THEN the rows before and behind are there, and the stage has its name from another table
+    assert seen.spans == WHOLE
+    # Two rows of DETAILS and SESSION, RANK, a string each for the stage and the kernel, a kernel.
+    left = 6 + 5_004 - (last - first + 1)
+    assert seen.state == (
+        "salvaged",
+        f"damaged: NVTX_EVENTS has lost its rows {first:,} to {last:,}: "
+        f"database disk image is malformed; {kept(left)}",
+    )
+    assert seen.problems["table_damaged"] == (1, None)
+
+
+def test_a_database_that_is_cut_gives_the_rows_before(tmp_path: Path) -> None:
+    path = database(tmp_path, MANY)
+    content = path.read_bytes()
+    page, first, _ = leaf_of(content, 2_500)
+    path.write_bytes(content[:page])
+    seen = look(tmp_path, f"b/{NAME}.sqlite")
+    assert seen.spans == WHOLE
+    assert seen.state[0] == "salvaged"
+    assert seen.state[1] is not None
+    assert seen.state[1].startswith(
+        f"damaged: NVTX_EVENTS has lost its rows from {first:,} on: database disk image is "
+        f"malformed; the "
+    )
+
+
+@pytest.mark.parametrize("end", ["lock", "hot journal"])
+def test_what_only_a_journal_holds_is_told(tmp_path: Path, end: str) -> None:
+    path = database(tmp_path)
+    journal = f"{path.name}-journal"
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        if end == "lock":
+            writer.execute("BEGIN EXCLUSIVE")
+            writer.execute("INSERT INTO StringIds VALUES (99, 'late')")
+        else:
+            path.with_name(journal).write_bytes(bytes.fromhex("d9d505f920a163d7") + bytes(4000))
+        seen = look(tmp_path, f"b/{NAME}.sqlite")
+    assert seen.spans == WHOLE
+    assert seen.state[0] == "salvaged"
+    assert seen.state[1] is not None
+    assert seen.state[1].startswith(f"damaged: what is only in {journal} is not read: ")
+    assert seen.problems == {"journal_unread": (1, None)}
+
+
+def test_what_a_log_holds_is_read(tmp_path: Path) -> None:
+    path = database(tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode = wal")
+        writer.execute("UPDATE NVTX_EVENTS SET text = 'late' WHERE text = 'middle'")
+        seen = look(tmp_path, f"b/{NAME}.sqlite")
+    assert seen.spans == [STAGE, FIRST, ("late", *MIDDLE[1:]), LAST]
+    assert (seen.state, seen.problems) == (("ok", None), {})
+
+
+BEYOND = {
+    "zero bytes": (0, b"", "empty", "the file is empty"),
+    "a first page of zeros": (
+        PAGE,
+        bytes(PAGE),
+        "failed",
+        "it begins with zero bytes: the data never reached the disk",
+    ),
+    "cut in its head": (20, None, "failed", "the database cannot be read: file is not a database"),
+}
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_a_database_without_its_first_page_says_so(tmp_path: Path, case: str) -> None:
+    size, head, status, sentence = BEYOND[case]
+    path = database(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[:size] if head is None else head + (content[size:] if size else b""))
+    seen = look(tmp_path, f"b/{NAME}.sqlite")
+    assert (seen.spans, seen.state) == ([], (status, sentence))
+
+
+# -- folders of tables ---------------------------------------------------------------------------
+
+SUFFIX = {"parquet": "parquet", "arrow": "arrow", "stream": "arrow"}
+
+
+def folder(tmp_path: Path, form: str, rows: Sequence[Row] = ROWS) -> tuple[Path, str]:
+    """The export as a folder, and its path in the input."""
+    name = f"{NAME}_{'pqtdir' if form == 'parquet' else 'arwdir'}"
+    return write_folder(tmp_path / "run" / "b" / name, rows, form), f"b/{name}"
+
+
+CUT = {
+    "parquet": "cannot be read: it breaks off, and what tells where its rows are stands at its end",
+    "arrow": "cannot be read: it breaks off",
+}
+
+
+@pytest.mark.parametrize("form", CUT)
+def test_a_table_that_is_cut_costs_no_other(tmp_path: Path, form: str) -> None:
+    # GIVEN a table of kernels of which only the beginning is there
+    place, path = folder(tmp_path, form)
+    table = place / f"CUPTI_ACTIVITY_KIND_KERNEL.{SUFFIX[form]}"
+    table.write_bytes(table.read_bytes()[:64])
+    seen = look(tmp_path, path)
+    assert seen.spans == WHOLE
+    assert seen.state == ("salvaged", f"damaged: {table.name} {CUT[form]}; {kept(9)}")
+    assert seen.problems == {"table_damaged": (1, None)}
+
+
+def test_an_arrow_file_without_its_end_still_gives_its_rows(tmp_path: Path) -> None:
+    place, path = folder(tmp_path, "arrow")
+    table = place / "NVTX_EVENTS.arrow"
+    table.write_bytes(table.read_bytes()[:-10])
+    seen = look(tmp_path, path)
+    assert seen.spans == WHOLE
+    assert seen.state == ("salvaged", f"damaged: NVTX_EVENTS.arrow: it breaks off; {kept(10)}")
+    assert seen.problems == {"table_damaged": (1, None)}
+
+
+def test_a_damaged_row_group_costs_only_its_own_rows(tmp_path: Path) -> None:
+    # GIVEN a row group for each range, and another start in the third, of the middle one
+    place, path = folder(tmp_path, "parquet")
+    table = place / "NVTX_EVENTS.parquet"
+    pq.write_table(
+        pq.read_table(table),
+        table,
+        row_group_size=1,
+        use_dictionary=False,
+        compression="none",
+        write_statistics=False,
+        write_page_checksum=True,
+    )
+    content = table.read_bytes()
+    start = (4 * SECOND).to_bytes(8, "little")
+    assert content.count(start) == 1
+    table.write_bytes(content.replace(start, (3 * SECOND).to_bytes(8, "little")))
+    seen = look(tmp_path, path)
+    assert seen.spans == [STAGE, FIRST, LAST]
+    assert seen.state[0] == "salvaged"
+    assert seen.state[1] is not None
+    assert seen.state[1].startswith("damaged: NVTX_EVENTS.parquet: row group 3 of 4 is lost: ")
+    assert seen.state[1].endswith(kept(9))
+    assert seen.problems == {"table_damaged": (1, None)}
+
+
+@pytest.mark.parametrize("form", SUFFIX)
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "it is empty: its writer was killed"),
+        (bytes(4_000), "it begins with zero bytes: the data never reached the disk"),
+    ],
+)
+def test_an_empty_table_costs_no_other(tmp_path: Path, form: str, content: bytes, why: str) -> None:
+    place, path = folder(tmp_path, form)
+    table = place / f"ANALYSIS_DETAILS.{SUFFIX[form]}"
+    table.write_bytes(content)
+    seen = look(tmp_path, path)
+    # Without the uptime at its beginning the date is that of the session.
+    assert seen.spans == WHOLE
+    assert seen.state == ("salvaged", f"damaged: {table.name} cannot be read: {why}; {kept(9)}")
+
+
+@pytest.mark.parametrize("form", SUFFIX)
+def test_a_missing_table_of_names_is_told(tmp_path: Path, form: str) -> None:
+    place, path = folder(tmp_path, form)
+    (place / f"StringIds.{SUFFIX[form]}").unlink()
+    seen = look(tmp_path, path)
+    # The stage has no name to be known by: what it held is drawn.
+    assert seen.spans == [FIRST, MIDDLE, LAST]
+    assert seen.state == (
+        "salvaged",
+        f"damaged: StringIds, the table of the names, is missing or empty; {kept(8)}",
+    )
+    assert seen.problems == {
+        "table_missing": (1, None),
+        "unnamed_range": (1, None),
+        "unnamed_kernel": (1, None),
+    }
+
+
+@pytest.mark.parametrize("form", SUFFIX)
+def test_a_missing_table_of_ranges_is_told(tmp_path: Path, form: str) -> None:
+    place, path = folder(tmp_path, form)
+    (place / f"NVTX_EVENTS.{SUFFIX[form]}").unlink()
+    seen = look(tmp_path, path)
+    # The lane is drawn from its kernel.
+    assert seen.spans == [(None, 2.0, 1.0)]
+    assert (seen.state, seen.problems) == (("ok", None), {"no_ranges": (1, None)})
+    assert seen.examples["no_ranges"] == (
+        "recorded without --trace=nvtx, or the table NVTX_EVENTS is missing"
+    )
+
+
+@pytest.mark.parametrize("form", SUFFIX)
+@pytest.mark.parametrize("written_again", [False, True])
+def test_a_table_that_was_not_completed_is_told(
+    tmp_path: Path, form: str, written_again: bool
+) -> None:
+    place, path = folder(tmp_path, form)
+    table = place / f"NVTX_EVENTS.{SUFFIX[form]}"
+    left = table.with_name(f"{table.name}.tmp")
+    left.write_bytes(table.read_bytes()[:100])
+    if not written_again:
+        table.unlink()
+    seen = look(tmp_path, path)
+    assert seen.problems["leftover"] == (1, None)
+    if written_again:
+        assert (seen.spans, seen.state) == (WHOLE, ("ok", None))
+        return
+    assert seen.state == (
+        "salvaged",
+        f"damaged: {left.name} was not completed by its writer; {kept(6)}",
+    )
+
+
+@pytest.mark.parametrize("form", SUFFIX)
+def test_a_folder_of_nothing_but_damage_has_failed(tmp_path: Path, form: str) -> None:
+    place, path = folder(tmp_path, form)
+    for table in place.iterdir():
+        table.write_bytes(b"")
+    seen = look(tmp_path, path)
+    assert seen.spans == []
+    assert seen.state == (
+        "failed",
+        f"ANALYSIS_DETAILS.{SUFFIX[form]} cannot be read: it is empty: its writer was killed",
+    )
+
+
+# -- times that cannot have been, in every form --------------------------------------------------
+
+
+def _lines(tmp_path: Path, rows: Sequence[Row]) -> str:
+    write_lines(tmp_path / "run" / "b" / f"{NAME}.jsonl", rows)
+    return f"b/{NAME}.jsonl"
+
+
+def _database(tmp_path: Path, rows: Sequence[Row]) -> str:
+    database(tmp_path, rows)
+    return f"b/{NAME}.sqlite"
+
+
+def _parquet(tmp_path: Path, rows: Sequence[Row]) -> str:
+    return folder(tmp_path, "parquet", rows)[1]
+
+
+def _arrow(tmp_path: Path, rows: Sequence[Row]) -> str:
+    return folder(tmp_path, "arrow", rows)[1]
+
+
+FORMS: dict[str, Callable[[Path, Sequence[Row]], str]] = {
+    "lines": _lines,
+    "sqlite": _database,
+    "parquet": _parquet,
+    "arrow": _arrow,
+}
+DAY = 24 * 3600 * SECOND
+ODD = {
+    "start -1": (-1, 5 * SECOND, "no_time"),
+    "no start: a pop without its push": (None, 5 * SECOND, "no_time"),
+    "end before start": (4 * SECOND, 3 * SECOND, "negative_duration"),
+    "longer than a week": (4 * SECOND, 8 * DAY, "impossible_duration"),
+    "far outside the capture": (3 * DAY, 3 * DAY + SECOND, "outside_capture"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", ODD)
+def test_a_time_that_cannot_be_costs_its_range_and_is_counted(
+    tmp_path: Path, form: str, case: str
+) -> None:
+    start, end, code = ODD[case]
+    odd = text_range(0, end, "odd", pid=111, kind=PUSH_POP)
+    odd["start"] = start
+    if form == "lines" and start is None:
+        del odd["start"]
+    seen = look(tmp_path, FORMS[form](tmp_path, [*ROWS, odd, odd]))
+    assert (seen.spans, seen.state) == (WHOLE, ("ok", None))
+    assert seen.problems == {code: (2, None)}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_56_a_range_that_never_ended_ends_with_the_capture(tmp_path: Path, form: str) -> None:
+    # GIVEN a range that was open at the end, a mark and a domain, which have no end
+    rows = [
+        *ROWS,
+        text_range(8 * SECOND, None, "open", pid=111),
+        text_range(5, None, "CCCL", pid=111, kind=DOMAIN, domainId=3),
+        text_range(7 * SECOND, None, "mark", pid=111, kind=MARK),
+        string_range(50 * SECOND, None, 1, pid=111),
+    ]
+    seen = look(tmp_path, FORMS[form](tmp_path, rows))
+    # THEN what was open lasts up to the end of the capture, of 100 s; the first lies in no stage
+    assert seen.spans == [*WHOLE, ("actor_update", 50.0, 50.0)]
+    assert seen.state == ("ok", None)
+    assert seen.problems == {"open_range": (2, None)}
+
+
+@pytest.mark.parametrize("value", [b"inf", b"nan", b"99999999999999999999999", b'"soon"', b"5.5"])
+def test_an_end_that_is_no_number_is_not_taken_for_an_open_range(
+    tmp_path: Path, value: bytes
+) -> None:
+    line = changed(b'"end": 5000000000', b'"end": ' + value)
+    seen = look_at_lines(tmp_path, with_line(line))
+    assert seen.spans == [STAGE, FIRST, LAST]
+    assert seen.state == ("ok", None)
+    assert seen.problems["no_time"] == (1, None)
+    assert "open_range" not in seen.problems
+
+
+@pytest.mark.parametrize("value", ["'soon'", "x'05'", "5.5", "1e300"])
+def test_an_end_that_is_no_number_in_a_database_is_not_open_either(
+    tmp_path: Path, value: str
+) -> None:
+    change = f"UPDATE NVTX_EVENTS SET \"end\" = {value} WHERE text = 'middle';"
+    write_database(tmp_path / "run" / "b" / f"{NAME}.sqlite", ROWS, change)
+    seen = look(tmp_path, f"b/{NAME}.sqlite")
+    assert (seen.spans, seen.state) == ([STAGE, FIRST, LAST], ("ok", None))
+    assert seen.problems == {"no_time": (1, None)}
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_of_ends_that_are_decimals_those_that_are_no_number_are_open(
+    tmp_path: Path, form: str
+) -> None:
+    # GIVEN a table that went through pandas, where null is NaN, and an infinite end
+    rows = [*ROWS, string_range(50 * SECOND, None, 1, pid=111)]
+    place, path = folder(tmp_path, form, rows)
+    table = place / f"NVTX_EVENTS.{SUFFIX[form]}"
+    ends = [9.0 * SECOND, 3.0 * SECOND, float("inf"), 7.0 * SECOND, float("nan")]
+    raw = pa.BufferReader(table.read_bytes())
+    content = pq.read_table(raw) if form == "parquet" else pa.ipc.open_file(raw).read_all()
+    at = content.schema.get_field_index("end")
+    content = content.set_column(at, "end", pa.array(ends))
+    if form == "parquet":
+        pq.write_table(content, table)
+    else:
+        with pa.OSFile(str(table), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
+            writer.write_table(content)
+    seen = look(tmp_path, path)
+    assert seen.spans == [STAGE, FIRST, LAST, ("actor_update", 50.0, 50.0)]
+    assert seen.state == ("ok", None)
+    assert seen.problems == {"no_time": (1, None), "open_range": (1, None)}
