@@ -4,6 +4,7 @@ A table is a tree of pages in the order of its rows' ids (SQLite, "Database File
 query from its beginning ends at the first damaged page; one from its end reaches the last.
 """
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 
@@ -31,30 +32,12 @@ class Behind:
         except DAMAGE:
             # A table without ids, or one of which not even these can be read again.
             return
-        for chunk in self._edge(f"rowid > {before} ORDER BY rowid"):
-            before = _id(chunk)
-            yield _without_ids(chunk)
         self.lost = f"its rows from {before + 1:,} on" if before else "all its rows"
-        behind = f"rowid > {before}"
-        try:
-            query = f"{self._select} AND {behind} ORDER BY rowid DESC"
+        query = f"{self._select} AND rowid > {before} ORDER BY rowid DESC"
+        with contextlib.suppress(*DAMAGE):
             for chunk in chunks(self._connection, query):
-                behind = f"rowid > {before} AND rowid < {_id(chunk)}"
                 self.lost = f"its rows {before + 1:,} to {_id(chunk) - 1:,}"
                 yield _without_ids(chunk)
-        except DAMAGE:
-            for chunk in self._edge(f"{behind} ORDER BY rowid DESC"):
-                self.lost = f"its rows {before + 1:,} to {_id(chunk) - 1:,}"
-                yield _without_ids(chunk)
-
-    def _edge(self, order: str) -> list[list[tuple[object, ...]]]:
-        """The row beside the damage, if it can be had: Python has always asked for the next one
-        before it gives a row, and throws it away where that fails.
-        """
-        try:
-            return list(chunks(self._connection, f"{self._select} AND {order} LIMIT 1"))
-        except DAMAGE:
-            return []
 
     def _last_before(self) -> int:
         """The id of the last row that was given; 0 where there was none."""

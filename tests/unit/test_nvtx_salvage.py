@@ -276,7 +276,7 @@ def test_what_follows_a_gzip_is_told(tmp_path: Path) -> None:
     size = len(joined(LINES))
     assert seen.state == (
         "salvaged",
-        f"damaged: something that is no gzip follows the packed data, at byte {size:,}; {kept(10)}",
+        f"damaged: something else follows the packed data, at byte {size:,}; {kept(10)}",
     )
 
 
@@ -429,7 +429,7 @@ def leaf_of(content: bytes, number: int) -> tuple[int, int, int]:
 def test_a_damaged_page_costs_only_its_own_rows(tmp_path: Path, damage: str) -> None:
     path = database(tmp_path, MANY)
     content = bytearray(path.read_bytes())
-    page, first, last = leaf_of(content, 2_500)
+    page, first, last = leaf_of(bytes(content), 2_500)
     if damage == "one bit":
         content[page] ^= 4  # the kind of the page
     else:
