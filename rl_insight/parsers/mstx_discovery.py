@@ -2,15 +2,26 @@
 
 from collections.abc import Iterator
 
-from rl_insight.data.ascend_captures import captures
+from rl_insight.data.ascend_captures import captures, is_draft
 from rl_insight.data.tree import Tree
 from rl_insight.parsers.base import Found
 from rl_insight.parsers.mstx_metadata import peek_rank
 
+_DRAFT = "left by a killed analysis or copier: a result has its own name when it is complete"
+
 
 def claims(tree: Tree) -> Iterator[Found]:
-    """Every capture in `tree`, analysed or not, and every result that lies outside of one."""
+    """Every capture in `tree`, analysed or not, and every result that lies outside of one.
+
+    Drafts of such results are passed over, with a word.
+    """
     found, strays = captures(tree)
     inputs = [Found(one.path, one.files, peek=peek_rank(tree, one.metadata)) for one in found]
     inputs += [Found(path, (path,)) for path in strays]
+    folders = tuple(f"{one.folder}/" if one.folder else "" for one in found)
+    inputs += [
+        Found(file.path, (file.path,), skip=_DRAFT)
+        for file in tree.files
+        if is_draft(file.name) and not file.path.startswith(folders)
+    ]
     return iter(sorted(inputs, key=lambda one: one.path))

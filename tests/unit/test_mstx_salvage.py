@@ -370,6 +370,23 @@ def test_a_draft_without_a_result_is_named_and_not_read(tmp_path: Path, draft: s
     )
 
 
+def test_a_draft_that_lies_alone_is_named_and_not_read(tmp_path: Path) -> None:
+    alone = tmp_path / "run/copied/trace_view.json.tmp"
+    alone.parent.mkdir(parents=True)
+    alone.write_bytes(trace(STAGE))
+    write_text(tmp_path / "run" / SOUND, trace(STAGE))
+
+    tables = drawn(tmp_path / "run", tmp_path / "out")
+
+    assert states(tables) == {
+        SOUND: ("ok", None),
+        "copied/trace_view.json.tmp": (
+            "skipped",
+            "left by a killed analysis or copier: a result has its own name when it is complete",
+        ),
+    }
+
+
 # -- Times ---------------------------------------------------------------------------------------
 
 
