@@ -12,6 +12,9 @@ import yaml
 
 from rl_insight.errors import ConfigError
 
+# A file that gives every key a value has a few thousand.
+_MOST_BYTES = 1_000_000
+
 
 def read(path: str) -> Mapping[str, object]:
     """The mapping that the file holds; all scalars are text, and null where nothing stands.
@@ -25,7 +28,13 @@ def read(path: str) -> Mapping[str, object]:
     except RuntimeError as error:
         raise ConfigError(f"Config file {path}: {error}") from None
     try:
-        text = file.read_text("utf-8-sig")
+        with file.open("rb") as stream:
+            raw = stream.read(_MOST_BYTES + 1)
+        if len(raw) > _MOST_BYTES:
+            raise ConfigError(
+                f"Config file {path}: it has more than {_MOST_BYTES:,} bytes, and is no configuration"
+            )
+        text = raw.decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(f"Config file not found: {path}") from None
     except UnicodeDecodeError as error:

@@ -56,6 +56,11 @@ def text_kind(what: str) -> Kind:
             raise ValueError("it is empty")
         if any(ord(character) < 32 for character in text):
             raise ValueError(f"{shown(text)} holds a control character")
+        try:
+            # Bytes of a path that are no UTF-8 come as surrogates too, but of a range of their own.
+            text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise ValueError(f"{shown(text)} holds half a character") from None
         return text
 
     return Kind(what, {"type": "string"}, read)

@@ -1,6 +1,7 @@
 """The configuration: what is read, what is refused and in which words, and what is generated."""
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -436,6 +437,20 @@ def test_a_file_that_is_no_text_or_a_folder_is_named(tmp_path):
         resolve([], str(binary))
     with pytest.raises(ConfigError, match=r"^Config file .*: it cannot be read: Is a directory$"):
         resolve([], str(tmp_path))
+
+
+def test_a_file_without_end_is_refused():
+    with pytest.raises(ConfigError, match=r"^Config file /dev/zero: it has more than 1,000,000 b"):
+        resolve([], "/dev/zero")
+
+
+def test_half_a_character_is_no_path(tmp_path):
+    file = tmp_path / "my.yaml"
+    file.write_text('input: {path: "a\\ud800"}\n')
+    with pytest.raises(ConfigError, match=r"input\.path: 'a\\ud800' holds half a character$"):
+        resolve([], str(file))
+    # Bytes that are no UTF-8 are a path like any other.
+    assert resolve([("input.path", os.fsdecode(b"a\xff"))]).input.path == os.fsdecode(b"a\xff")
 
 
 def test_an_empty_file_is_the_defaults(tmp_path):
