@@ -30,8 +30,10 @@ _WORDS = {
         "something else follows the packed data",
         "parts follow the packed data that are something else",
     ),
+    "leading_data": ("something else stands before the trace",) * 2,
     "concatenated": ("a second trace follows the first", "more traces follow the first"),
 }
+_NO_TIME = ("no_time", "zero_time", "negative_time", "bad_timestamp")
 # Those of which the example says what is damaged.
 _OF_TABLES = (
     "table_damaged",
@@ -54,6 +56,11 @@ def why_empty(problems: Problems, events: int) -> str:
         return "the file is empty"
     if not events:
         return "the trace holds no events"
+    impossible = [one for one in problems if one.code in _NO_TIME]
+    if impossible:
+        count = sum(one.count for one in impossible)
+        such = next((f", such as {one.example}" for one in impossible if one.example), "")
+        return f"no timed events: {count:,} of its {events:,} events have an impossible time{such}"
     if events == 1:
         return "no timed events: its only event has no duration"
     return f"no timed events: none of its {events:,} events has a duration"

@@ -23,6 +23,7 @@ from rl_insight.readers.event_salvage import EventSalvager, Outcome
 from rl_insight.readers.json_members import Members, decode_loosely
 from rl_insight.readers.json_text import COMMAS, SPACE, end_of
 from rl_insight.readers.not_json import what_it_is
+from rl_insight.readers.trace_start import behind_other_text, is_bare_event
 from rl_insight.readers.window import Window
 
 Event = TypeVar("Event")
@@ -129,14 +130,18 @@ class ChromeTraceReader(Generic[Event]):
         if not first:
             self.problems.add("empty_file", "warning", 1, window.offset(window.start))
             return
-        if first == b"{":
+        if first not in (b"{", b"[") or self._is_other_text(window):
+            first = self._pass_other_text(window)
+        if first == b"{" and is_bare_event(window.buffer, window.start, window.end):
+            self.shape = "list"
+            self.problems.add("missing_bracket", "info", 1, window.offset(window.start))
+            yield from self._events(window)
+        elif first == b"{":
             self.shape = "object"
             yield from self._object(members, window)
-        elif first == b"[":
+        else:
             self.shape = "list"
             yield from self._list(members, window)
-        else:
-            raise ReadError(f"{self.path} is no trace: {what_it_is(self._head(window))}")
         while not self._broken_off and (following := members.skip(COMMAS)):
             code = "concatenated"
             window.fill(_HEAD_BYTES)
@@ -154,6 +159,24 @@ class ChromeTraceReader(Generic[Event]):
                 more = self._stray_events(members, window)
             self.problems.add(code, "warning", 1, offset, text)
             yield from more
+
+    @staticmethod
+    def _is_other_text(window: Window) -> bool:
+        """Whether a line of a log begins with the bracket: `[2026-02-22 03:18:47] INFO`."""
+        buffer, start, end = window.buffer, window.start, window.end
+        after = end_of(SPACE, buffer, start + 1, end)
+        return buffer[start] == ord("[") and after < end and buffer[after] not in _ELEMENT_STARTS
+
+    def _pass_other_text(self, window: Window) -> bytes:
+        """Go to where the trace begins; its first byte."""
+        head = self._head(window)
+        start = behind_other_text(window.buffer, window.start, window.end)
+        if start is None:
+            raise ReadError(f"{self.path} is no trace: {what_it_is(head)}")
+        offset = window.offset(window.start)
+        self.problems.add("leading_data", "warning", 1, offset, example(head))
+        window.start = start
+        return bytes(window.buffer[start : start + 1])
 
     def _list(self, members: Members, window: Window) -> Iterator[list[Event]]:
         start = self._head(window)

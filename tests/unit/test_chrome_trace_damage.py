@@ -541,7 +541,10 @@ def test_an_empty_file_is_told(tmp_path: Path, content: bytes) -> None:
         (b"Traceback (most recent call last):", "it starts with 'Traceback (most recent"),
         (b"PK\x03\x04rest", "it holds a zip archive"),
         (b"SQLite format 3\0", "it holds an SQLite database"),
-        (b"(\xb5/\xfd....", "it holds zstandard-compressed data"),
+        (b"(\xb5/\xfd....", "it holds zstandard-compressed data; unpack it with zstd -d"),
+        (gzip.compress(gzip.compress(b"[]")), "gzip packed twice; unpack it once"),
+        (b"a.json".ljust(257, b"\0") + b"ustar\0" + b'{"traceEvents": [', "a tar archive"),
+        (b"<html><script>x = [{" + b'"ph": 1}]', "it holds HTML or XML"),
         (bytes(5000), "it holds only zero bytes: the data never reached the disk"),
         (b"[2026-02-22 03:18:47] INFO started", "a list of something else than events, or text"),
         (b"[1, 2, 3]", "a list of something else than events"),
@@ -558,6 +561,33 @@ def test_what_is_no_trace_is_named(
         read(tmp_path, pack(content))
     assert says in str(caught.value)
     assert str(tmp_path / "trace.json") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        b"WARNING: the profiler is slow\n",
+        b"[2026-02-22 03:18:47] INFO started\n",
+        b"// written by hand\n",
+        bytes(5000),
+    ],
+)
+@pytest.mark.parametrize("form", ["[%s]", '{"schemaVersion": 1, "rank": 5, "traceEvents": [%s]}'])
+def test_a_trace_behind_other_text_is_read_whole(tmp_path: Path, before: bytes, form: str) -> None:
+    events, reader = read(tmp_path, before + (form % GOOD).encode())
+    assert names(events) == SOUND[:5]
+    assert codes(reader) == {"leading_data": 1}
+    assert [one.offset for one in reader.problems] == [0]
+
+
+def test_one_event_per_line_is_a_list_without_its_brackets(tmp_path: Path) -> None:
+    for between in ("\n", ",\n", "\r\n"):
+        lines = between.join(text_of(number) for number in range(300))
+        events, reader = read(tmp_path, lines.encode())
+        assert names(events) == [f"e{number}" for number in range(300)]
+        assert reader.has_events_key
+        # Nothing tells a file that was written to its end from one that lacks a last line.
+        assert set(codes(reader)) <= {"missing_bracket", "missing_comma", "truncated"}
 
 
 def test_a_byte_order_mark_and_utf16_are_tolerated(tmp_path: Path) -> None:

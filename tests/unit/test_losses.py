@@ -2,7 +2,7 @@
 
 import pytest
 
-from rl_insight.parsers.losses import lost
+from rl_insight.parsers.losses import lost, why_empty
 from rl_insight.plain_text import holds_command
 from rl_insight.problems import Problems
 
@@ -24,6 +24,18 @@ def test_damage_is_said_in_words(code: str, count: int, offset: int | None, word
     assert lost(problems, 15, "row", "schema version 3.25.0") == (
         f"damaged: {words} (schema version 3.25.0); {kept}"
     )
+
+
+def test_impossible_times_are_not_called_missing_ones() -> None:
+    # GIVEN a trace in which every time is in ns, and one without any time
+    problems = Problems()
+    problems.add("no_time", "info", 41, 0, "'k': ts 1771730327316353000, dur 5")
+    # THEN the first says what is wrong with it
+    assert why_empty(problems, 42) == (
+        "no timed events: 41 of its 42 events have an impossible time, "
+        "such as 'k': ts 1771730327316353000, dur 5"
+    )
+    assert why_empty(Problems(), 42) == ("no timed events: none of its 42 events has a duration")
 
 
 def test_a_command_is_known_in_a_sentence() -> None:
