@@ -57,6 +57,8 @@ _SUFFIXES: tuple[tuple[tuple[str, ...], tuple[Format, ...]], ...] = (
     ((".parquet",), ("parquet",)),
     ((".arrow",), ("arrow",)),
 )
+# What packs files, other than gzip, and what unpacks them.
+_UNPACKERS: dict[Format, str] = {"zstd": "zstd -d", "xz": "unxz", "bzip2": "bunzip2"}
 LEFTOVERS = (".tmp", ".part", ".partial")
 """How a file ends that its writer or copier did not complete."""
 
@@ -109,6 +111,8 @@ def look(file: Path | str) -> Health:
         return Health("empty", ailments=(Ailment("empty_file", what),))
     if not head.strip(b"\0"):
         what = "holds only zero bytes: the data never reached the disk; copy it again"
+        if tail.strip(b"\0"):
+            what = "begins with zero bytes: its beginning never reached the disk; copy it again"
         return Health("zeros", ailments=(Ailment("zero_bytes", what),), head=head)
     if head.startswith(GZIP_MAGIC):
         return _packed(path, gzip_ends(head, tail, size))
@@ -253,6 +257,9 @@ def _name(path: str) -> str:
 def _misnamed(path: str, known: Format, packed: bool) -> list[Ailment]:
     """What a name promises that the content does not keep."""
     name = _name(path).lower()
+    if known in _UNPACKERS:
+        what = f"is packed by {known}, which is not read: unpack it with {_UNPACKERS[known]}"
+        return [Ailment("wrong_content", what)]
     if name.endswith(".gz") != packed:
         what = "packed by gzip, which its name does not say" if packed else "not packed by gzip"
         return [Ailment("wrong_suffix", f"is {what}; it is read all the same", harmless=True)]

@@ -90,6 +90,10 @@ def open_rows(source: Source, problems: Problems) -> Rows:
             "an export of the older kind (--type json), which is not read: "
             f"{export_command(source.path)}"
         )
+    if text.startswith(b"[{") and b"\n" not in text.strip():
+        raise ReadError(
+            f"it holds one JSON list instead of a row per line: {export_command(source.path)}"
+        )
     from rl_insight.parsers.nvtx_json import JsonRows
 
     return JsonRows(path, problems)

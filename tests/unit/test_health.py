@@ -105,6 +105,19 @@ def test_a_last_line_that_is_cut(tmp_path):
     assert codes(tmp_path, "a.jsonl", text) == ["line_cut"]
 
 
+def test_a_file_that_another_packer_made_says_what_unpacks_it(tmp_path):
+    # `.json.gz` over zstd is not read, though a plain `.json` of that name is.
+    for name in ("a.json.gz", "a.json", "a.json.zst"):
+        (one,) = health(tmp_path, name, b"\x28\xb5\x2f\xfd" + bytes(range(200))).ailments
+        assert not one.harmless
+        assert one.text == "is packed by zstd, which is not read: unpack it with zstd -d"
+
+
+def test_a_hole_at_the_beginning_is_not_a_file_of_zeros(tmp_path):
+    (one,) = health(tmp_path, "a.json", bytes(2 * END_BYTES) + TRACE).ailments
+    assert one.text.startswith("begins with zero bytes")
+
+
 def test_a_wrong_suffix_is_harmless_and_a_wrong_content_is_not(tmp_path):
     found = health(tmp_path, "a.json", gzip.compress(TRACE))
     assert ([one.code for one in found.ailments], found.damaged) == (["wrong_suffix"], False)

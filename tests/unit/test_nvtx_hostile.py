@@ -10,8 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from rl_insight.data.tree import scan
+from rl_insight.errors import ReadError
+from rl_insight.parsers import Source
 from rl_insight.parsers.nvtx_discovery import claims
 from rl_insight.parsers.nvtx_rows import LONGEST_NAME
+from rl_insight.parsers.nvtx_sources import open_rows
+from rl_insight.problems import Problems
 from rl_insight.readers import sqlite
 from tests.nvtx_exports import (
     SECOND,
@@ -274,3 +278,11 @@ def test_a_damaged_page_that_sqlite_reads_over_is_told(tmp_path: Path) -> None:
     assert parsed.detail.startswith("damaged: NVTX_EVENTS: damaged inside: ")
     assert told(parsed.problems, "warning")["table_damaged"] == 1
     assert stage(parsed)["role"] == "actor_update"
+
+
+def test_one_list_of_all_rows_is_named(tmp_path: Path) -> None:
+    content = '[{"table": "NVTX_EVENTS"}, {"table": "StringIds"}]'
+    (tmp_path / "worker_process_7.jsonl").write_text(content)
+    (found,) = claims(scan(tmp_path))
+    with pytest.raises(ReadError, match="one JSON list instead of a row per line: nsys export"):
+        open_rows(Source("source", found.path, tmp_path, found.files), Problems())
