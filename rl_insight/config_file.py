@@ -32,7 +32,8 @@ def read(path: str) -> Mapping[str, object]:
             raw = stream.read(_MOST_BYTES + 1)
         if len(raw) > _MOST_BYTES:
             raise ConfigError(
-                f"Config file {path}: it has more than {_MOST_BYTES:,} bytes, and is no configuration"
+                f"Config file {path}: it has more than {_MOST_BYTES:,} bytes, "
+                "and is no configuration"
             )
         text = raw.decode("utf-8-sig")
     except FileNotFoundError:
