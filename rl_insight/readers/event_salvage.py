@@ -291,7 +291,12 @@ class EventSalvager(Generic[Event]):
         window = self._window
         text = bytes(memoryview(window.buffer)[window.start : window.end][:_LOOK_AHEAD])
         if not self._stray:
-            self._problems.add("truncated", "warning", 1, window.offset(window.end), example(text))
+            # Room that was kept for the file and never written is zero, and no part of it.
+            end = window.end
+            if window.unread and window.buffer[end - 1] == 0:
+                written = bytes(memoryview(window.buffer)[window.start : end]).rstrip(b"\0")
+                end = window.start + len(written) if written else end
+            self._problems.add("truncated", "warning", 1, window.offset(end), example(text))
         window.start = window.end
         return Outcome.BROKEN_OFF
 

@@ -201,6 +201,19 @@ def test_a_file_cut_inside_a_string_keeps_what_stands_before(tmp_path: Path, hea
     assert seen.problems == {"truncated": (1, len(broken))}
 
 
+def test_a_file_whose_end_was_never_written_breaks_off_where_the_zeros_begin(
+    tmp_path: Path,
+) -> None:
+    whole = trace(STAGE, FIRST, MIDDLE, LAST)
+    written = whole[: whole.index(b'"last"') + 3]
+
+    seen = run(tmp_path, written + bytes(2 << 20))
+
+    assert seen.spans == WHOLE[:3]
+    assert seen.state == ("salvaged", cut_sentence(len(written), 7))
+    assert seen.problems == {"truncated": (1, len(written))}
+
+
 @pytest.mark.parametrize(
     ("between", "code"),
     [(b",\n]", "trailing_comma"), (b",,{}]", "empty_element"), (b",null]", "empty_element")],
