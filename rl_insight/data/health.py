@@ -150,7 +150,7 @@ def _packed(path: str, ends: GzipEnds) -> Health:
         ailments += _CHECKS[known](path, ends.head, ends.tail, 0)
     if ends.complete and not ends.head:
         ailments.append(Ailment("empty_file", "is a gzip of 0 bytes: its writer wrote nothing"))
-    if known in ("json", "json lines"):
+    if known in ("json", "json lines") or (ends.head and ends.wrong is None):
         ailments += _misnamed(path, known, True)
     return Health(known, True, tuple(ailments), ends.head, ends.tail)
 
@@ -259,13 +259,13 @@ def _misnamed(path: str, known: Format, packed: bool) -> list[Ailment]:
     name = _name(path).lower()
     if known in _UNPACKERS:
         what = f"is packed by {known}, which is not read: unpack it with {_UNPACKERS[known]}"
-        return [Ailment("wrong_content", what)]
-    if name.endswith(".gz") != packed:
-        what = "packed by gzip, which its name does not say" if packed else "not packed by gzip"
-        return [Ailment("wrong_suffix", f"is {what}; it is read all the same", harmless=True)]
+        return [Ailment("packed_otherwise", what)]
     bare = name.removesuffix(".gz")
     for suffixes, formats in _SUFFIXES:
         if bare.endswith(suffixes) and known not in formats:
             told = "something else" if known == "other" else known
             return [Ailment("wrong_content", f"holds {told}, which its name does not say")]
+    if name.endswith(".gz") != packed:
+        what = "packed by gzip, which its name does not say" if packed else "not packed by gzip"
+        return [Ailment("wrong_suffix", f"is {what}; it is read all the same", harmless=True)]
     return []

@@ -48,6 +48,8 @@ class Tree:
     files: list[File]
     empty_folders: list[str] = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
+    companions: list[str] = field(default_factory=list)
+    """Files `._x` in which macOS keeps what other disks cannot hold of a file `x`."""
 
     def absolute(self, path: str) -> Path:
         """The absolute path of a relative one."""
@@ -112,6 +114,7 @@ class _Walk:
         tree.files.sort(key=lambda file: file.path)
         tree.empty_folders.sort()
         tree.unreadable.sort()
+        tree.companions.sort()
 
     def _list(self, folder: str) -> None:
         try:
@@ -150,6 +153,8 @@ class _Walk:
             elif _place(info) not in self.seen:
                 self.seen.add(_place(info))
                 self.pending.append(path)
+        elif stat.S_ISREG(info.st_mode) and entry.name.startswith("._"):
+            self.tree.companions.append(path)
         elif stat.S_ISREG(info.st_mode):
             file = File(path, info.st_size, info.st_mtime_ns)
             (self.file_links if entry.is_symlink() else self.tree.files).append(file)

@@ -165,6 +165,8 @@ def _not_listed(tree: Tree, parser: str, claimed: Collection[str]) -> Iterator[S
     for path, reason in tree.unreadable:
         status = "skipped" if reason == NOT_REGULAR else "failed"
         yield Skipped(path, parser, f"cannot be read: {reason}", status)
+    for path in tree.companions:
+        yield Skipped(path, parser, "macOS left this beside a file: it holds no profile")
     for folder in tree.empty_folders:
         place = PurePosixPath(folder)
         inside = any(str(above) in claimed for above in (place, *place.parents))

@@ -152,6 +152,18 @@ def test_a_folder_that_cannot_be_listed_has_a_row_and_costs_nobody_else(
     ]
 
 
+def test_what_macos_leaves_beside_each_file_is_no_input_and_has_a_row(
+    tmp_path: Path, notes: NoteParser
+) -> None:
+    found = look(write(tmp_path, "a.note", "._a.note", "sub/._b.note"))
+    assert found_paths(found) == ["a.note"]
+    why = "macOS left this beside a file: it holds no profile"
+    assert found.skipped == [
+        Skipped("._a.note", "notes", why),
+        Skipped("sub/._b.note", "notes", why),
+    ]
+
+
 def test_a_pipe_is_passed_over_and_a_dangling_link_has_failed(
     tmp_path: Path, notes: NoteParser
 ) -> None:

@@ -109,8 +109,14 @@ def test_a_file_that_another_packer_made_says_what_unpacks_it(tmp_path):
     # `.json.gz` over zstd is not read, though a plain `.json` of that name is.
     for name in ("a.json.gz", "a.json", "a.json.zst"):
         (one,) = health(tmp_path, name, b"\x28\xb5\x2f\xfd" + bytes(range(200))).ailments
-        assert not one.harmless
+        assert (one.code, one.harmless) == ("packed_otherwise", False)
         assert one.text == "is packed by zstd, which is not read: unpack it with zstd -d"
+
+
+def test_a_page_that_was_saved_for_a_packed_trace_is_not_read_all_the_same(tmp_path):
+    for content in (b"<html>502</html>", gzip.compress(b"<html>502</html>")):
+        (one,) = health(tmp_path, "a.json.gz", content).ailments
+        assert (one.code, one.harmless) == ("wrong_content", False)
 
 
 def test_a_hole_at_the_beginning_is_not_a_file_of_zeros(tmp_path):
