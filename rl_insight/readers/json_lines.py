@@ -16,7 +16,7 @@ import msgspec
 from rl_insight.problems import Problems
 from rl_insight.readers.bytestream import ByteStream
 from rl_insight.readers.json_text import SPACE, end_of
-from rl_insight.readers.line_pieces import Piece, pieces, rest
+from rl_insight.readers.line_pieces import AROUND, Piece, pieces, rest
 from rl_insight.readers.repair import repairs
 from rl_insight.readers.window import Window
 
@@ -147,7 +147,7 @@ class JsonLines:
             if start < stop:
                 text = bytes(memoryview(window.buffer)[start:stop])
                 offset = window.offset(start)
-                row = self._row(text) or self._patiently(text, offset)
+                row = self._row(text) or self._bare(text, offset) or self._patiently(text, offset)
                 if row is None and at >= 0:
                     row, stop = self._over_lines(window, start, stop, end)
                 if row is not None:
@@ -162,6 +162,14 @@ class JsonLines:
             return row
         except (msgspec.MsgspecError, RecursionError):
             return None
+
+    def _bare(self, text: bytes, offset: int) -> msgspec.Struct | None:
+        """The row of a line with a comma behind it, as those of a list have by the million."""
+        bare = text.strip(AROUND) if self._flat else text
+        row = self._row(bare) if bare != text else None
+        if row is not None:
+            self._problems.add("line_repaired", "info", 1, offset)
+        return row
 
     def _patiently(self, text: bytes, offset: int) -> msgspec.Struct | None:
         """The row of a line that is not as it should be; counts what was dropped or repaired."""

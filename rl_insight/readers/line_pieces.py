@@ -14,7 +14,7 @@ _FLAT = re.compile(rb'\{(?:[^{}"]|"(?:[^"\\\n]|\\.)*+")*+\}')
 # How many braces may begin nothing: each may cost a look at the rest of the line.
 _MOST_TRIES = 64
 # What stands around the rows of a list.
-_AROUND = b" \t\r\n,[]"
+AROUND = b" \t\r\n,[]"
 
 
 Row = TypeVar("Row")
@@ -54,9 +54,9 @@ def rest(line: bytes, taken: Sequence[Piece[Any]]) -> Rest:
     """`line` without what was `taken` from it, and without what stands around rows of a list."""
     bounds = [0, *(place for piece in taken for place in piece[:2]), len(line)]
     parts = [(at, line[at:stop]) for at, stop in zip(bounds[::2], bounds[1::2], strict=True)]
-    text = b"".join(part for _, part in parts).strip(_AROUND)
+    text = b"".join(part for _, part in parts).strip(AROUND)
     for at, part in parts:
-        behind = part.lstrip(_AROUND)
+        behind = part.lstrip(AROUND)
         if behind:
             return Rest(text, at + len(part) - len(behind))
     return Rest(text, len(line))
