@@ -137,7 +137,10 @@ def dump_facts(path: str) -> NameFacts:
 
 def root_label(root: Path) -> str:
     """The name of an input folder as `folder_facts` takes it, with the folders above it where it is
-    a part of an msprobe dump: they say whose it is."""
+    a part of an msprobe dump: they say whose it is.
+
+    It is empty where the name says nothing, so that a folder may be called otherwise at any time.
+    """
     parts = root.parts
     at = len(parts) - 1
     while at > 0 and _is_of_msprobe(parts[at]):
@@ -147,7 +150,8 @@ def root_label(root: Path) -> str:
         return "/".join(parts[at - 1 :])
     if inside and not _STEP.fullmatch(parts[at]) and not _is_known(parts[at]):
         at += 1
-    return "/".join(parts[at:]) if inside else root.name
+    label = "/".join(parts[at:]) if inside else root.name
+    return label if _tells(label) else ""
 
 
 def _folders(path: str) -> list[str]:

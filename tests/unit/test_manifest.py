@@ -92,13 +92,13 @@ def test_looking_again_rewrites_nothing(root: Path) -> None:
 def test_a_folder_that_was_moved_is_not_parsed_again(root: Path, tmp_path: Path) -> None:
     look(root)
     before = unit_files(root)
-    moved = root.rename(tmp_path / "elsewhere")
+    moved = root.rename(tmp_path / "step_4")
 
     found = look(moved)
 
     assert unit_files(root) == before
     assert (tmp_path / "output" / layout.INPUT_LINK).readlink() == moved
-    assert found.root_name == "elsewhere"
+    assert found.root_name == "step_4"
 
 
 def test_a_gzip_that_was_touched_is_not_parsed_again_but_a_changed_one_is(root: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_manifest_that_was_cut_anywhere_is_made_anew(root: Path) -> None:
 def test_a_manifest_comes_back_as_it_was_written(root: Path) -> None:
     written = look(root, per_job=2)
     assert manifest.load(root.parent / "output") == written
-    assert written.root_name == "profiles"
+    assert written.root_name == "", "it says nothing, so it may change"
 
 
 @pytest.mark.parametrize(("parser", "name"), [("notes", "a b"), ("notes", "é"), ("no.tes", "a")])

@@ -469,11 +469,11 @@ def test_folders_tell_role_step_replica_and_rank(path: str, root: str, told: Nam
 @pytest.mark.parametrize(
     ("root", "label"),
     [
-        ("/data/run", "run"),
+        ("/data/run", ""),
         ("/data/run/actor_update", "actor_update"),
         ("/data/run/step_4", "step_4"),
         ("/data/run/step_4/actor_update", "step_4/actor_update"),
-        ("/data/run/step_4/notes", "notes"),
+        ("/data/run/step_4/notes", ""),
         ("/data/run/step_4/my_stage/step0", "step_4/my_stage/step0"),
         ("/data/run/step_4/my_stage/rank2", "step_4/my_stage/rank2"),
         (

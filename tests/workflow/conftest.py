@@ -38,8 +38,12 @@ def run(
     *words: str,
     env: dict[str, str] | None = None,
     before: Callable[[], None] | None = None,
+    cwd: Path | None = None,
 ) -> Ended:
-    """Run the command line with `output` as its output folder; `before` runs in its process."""
+    """Run the command line with `output` as its output folder; `before` runs in its process.
+
+    What a test has written is complete: nobody waits for it to settle.
+    """
     known = _logs(output)
     done = subprocess.run(
         [sys.executable, "-m", "rl_insight.main", f"output.path={output}", "input.settle=0", *words],
@@ -49,6 +53,7 @@ def run(
         env={**os.environ, **(env or {})},
         check=False,
         preexec_fn=before,
+        cwd=cwd,
     )
     started: Counter[str] = Counter()
     for log in _logs(output) - known:
