@@ -32,8 +32,12 @@ def parse_options(wildcards):
 
 
 def parse_memory(wildcards, input, attempt):
-    """Memory does not grow with the file; a job that was killed gets more on its next try."""
-    return int((400 + 0.02 * input.size_mb) * attempt)
+    """In MB; it hardly grows with the file, and a job that was killed gets more on its next try.
+
+    A parse job takes 80 to 150 MB itself (docs/performance.md). On a cluster there is Snakemake
+    beside it, 115 MB each: once with a script of the scheduler's, twice with Slurm. That is 375 MB.
+    """
+    return int((600 + 0.02 * input.size_mb) * attempt)
 
 
 def unchanged(text):
