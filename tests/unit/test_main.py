@@ -269,7 +269,7 @@ def test_a_profile_that_does_not_exist_is_refused_with_those_that_do(
     (tmp_path / "mine" / "snakemake").mkdir(parents=True)
     said = refused(capsys, *words(runs, "--profile", name))
     assert said.startswith(f"--profile: there is no profile {shown(name)} (RL-Insight's own are ")
-    assert "default, slurm; others are a folder, or stand in" in said
+    assert "cluster-generic, default, slurm; others are a folder, or stand in" in said
     assert runs == []
 
 
