@@ -41,6 +41,8 @@ for visualizer in RUN.visualizers("heatmap"):
         benchmark:
             f"benchmarks/heatmap_{visualizer.name}.tsv"
         retries: 1
+        # As short as those of timeline.smk.
+        localrule: True
         conda:
             "../envs/rl-insight.yaml"
         resources:

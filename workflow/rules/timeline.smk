@@ -15,6 +15,9 @@ for visualizer in RUN.visualizers("timeline"):
         benchmark:
             f"benchmarks/timeline_{visualizer.name}.tsv"
         retries: 1
+        # A picture takes a core for seconds and some hundred MB, the wait for a place in a queue longer.
+        # A job that reads all captures or all loads (parse, merge, structure) does go to the cluster.
+        localrule: True
         conda:
             "../envs/rl-insight.yaml"
         resources:
