@@ -1,9 +1,5 @@
-"""Only what is stale is made anew; each test counts the jobs that a real Snakemake started."""
+"""A filter that changes parses only what was not parsed before."""
 
-import gzip
-import json
-import shutil
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
