@@ -47,3 +47,8 @@ def unchanged(text):
         return text
 
     return parameter
+
+
+def report_labels(path):
+    """What tells the outputs of one category apart in a report."""
+    return {"form": "page, opens offline" if path.endswith(".html") else "picture"}

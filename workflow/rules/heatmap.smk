@@ -35,6 +35,7 @@ for visualizer in RUN.visualizers("heatmap"):
                 update(RUN.output_of(visualizer)),
                 caption="../report/heatmap.rst",
                 category="Expert load",
+                labels=report_labels(visualizer.output),
             ),
         log:
             f"logs/heatmap_{visualizer.name}.log",

@@ -8,7 +8,10 @@ for visualizer in RUN.visualizers("timeline"):
             attempt=str(ATTEMPT),
         output:
             page=report(
-                update(visualizer.output), caption="../report/timeline.rst", category="Timeline"
+                update(visualizer.output),
+                caption="../report/timeline.rst",
+                category="Timeline",
+                labels=report_labels(visualizer.output),
             ),
         log:
             f"logs/timeline_{visualizer.name}.log",
