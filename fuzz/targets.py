@@ -90,12 +90,14 @@ def arrow(data: bytes, folder: Path) -> None:
     """One Parquet or Arrow file of a folder, by columns."""
     path = _file(data, folder)
     wanted = nvtx_rows.COLUMNS[nvtx_rows.RANGES]
-    for batch in arrow_folder.batches(path, wanted):
+    lost: list[str] = []
+    for batch in arrow_folder.batches(path, wanted, lost.append):
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if name == "text":
                 assert len(arrow_folder.texts(column, 100)) == len(batch)
             else:
                 assert len(arrow_folder.integers(column, nvtx_rows.MISSING)) == len(batch)
+    assert all(lost)
 
 
 def tensor_file(data: bytes, folder: Path) -> None:

@@ -8,7 +8,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 
 from rl_insight.errors import ReadError
 from rl_insight.intervals import IntArray
-from rl_insight.readers.parquet_pages import check_pages, has_dictionary
+from rl_insight.readers.parquet_footer import MAGIC as PARQUET_MAGIC
+from rl_insight.readers.parquet_footer import Chunk, row_groups
+from rl_insight.readers.parquet_pages import check_pages
 from rl_insight.readers.pseudo_files import holds_bytes
 
-PARQUET_MAGIC = b"PAR1"
 ARROW_FILE_MAGIC = b"ARROW1"
 
 _BATCH_ROWS: Final = 65_536
@@ -111,23 +112,21 @@ def _of_arrow_file(file: BinaryIO, wanted: Sequence[str], lost: Lost) -> Iterato
 
 
 def _of_parquet(file: BinaryIO, wanted: Sequence[str], lost: Lost) -> Iterator[pa.RecordBatch]:
-    file.seek(-len(PARQUET_MAGIC), os.SEEK_END)
-    if file.tell() == 0 or file.read() != PARQUET_MAGIC:
-        raise EOFError("it breaks off, and what tells where its rows are stands at its end")
+    groups = row_groups(file)
     with pq.ParquetFile(file) as known:
         schema, metadata = known.schema_arrow, known.metadata
     present = [name for name in dict.fromkeys(wanted) if name in schema.names]
     texts = [name for name in present if _is_text(schema.types[schema.names.index(name)])]
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        chunks = [chunk for chunk in _chunks(group) if _name(chunk) in present]
+    # Not by `metadata.row_group`, whose columns end the process where they are damaged.
+    for number, group in zip(range(metadata.num_row_groups), groups, strict=True):
+        chunks = [chunk for chunk in group.chunks if chunk.column in present]
         rows = 0
         try:
             for chunk in chunks:
                 check_pages(file, chunk)
             # Texts that repeat stand in the file once, and must not become many in memory. Where
             # they do not, Arrow would make a dictionary of them all.
-            repeating = {_name(chunk) for chunk in chunks if has_dictionary(chunk)}
+            repeating = {chunk.column for chunk in chunks if chunk.has_dictionary}
             with pq.ParquetFile(
                 file,
                 metadata=metadata,
@@ -138,8 +137,13 @@ def _of_parquet(file: BinaryIO, wanted: Sequence[str], lost: Lost) -> Iterator[p
                 # Only some writers give one, and nothing else tells of changed numbers.
                 page_checksum_verification=True,
             ) as parquet:
-                most = _batch_rows(chunks, group.num_rows)
-                for batch in parquet.iter_batches(most, row_groups=[number], columns=present):
+                # In this thread: nothing catches what one of Arrow's own stumbles over.
+                for batch in parquet.iter_batches(
+                    _batch_rows(chunks, group.rows),
+                    row_groups=[number],
+                    columns=present,
+                    use_threads=False,
+                ):
                     rows += len(batch)
                     yield _selected(batch, present)
         except (ReadError, *_DAMAGE) as error:
@@ -147,17 +151,9 @@ def _of_parquet(file: BinaryIO, wanted: Sequence[str], lost: Lost) -> Iterator[p
             lost(f"{where}{f' from its row {rows + 1:,} on' if rows else ''}: {_reason(error)}")
 
 
-def _chunks(group: Any) -> list[Any]:
-    return [group.column(number) for number in range(group.num_columns)]
-
-
-def _name(chunk: Any) -> str:
-    return str(chunk.path_in_schema)
-
-
-def _batch_rows(chunks: Sequence[Any], rows: int) -> int:
+def _batch_rows(chunks: Sequence[Chunk], rows: int) -> int:
     """How many rows to read at a time, so that long texts take no more than some MB."""
-    each: int = sum(chunk.total_uncompressed_size for chunk in chunks) // max(1, rows)
+    each = sum(chunk.unpacked for chunk in chunks) // max(1, rows)
     return max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(1, each)))
 
 
