@@ -62,27 +62,29 @@ class Sieve(Generic[Event]):
         self._extent.add(known[0], known[0] + known[1])
         return good
 
-    def settle(self, declared: tuple[int, int] | None = None) -> tuple[Bounds | None, Held[Event]]:
+    def settle(
+        self, declared: tuple[int, int] | None = None, zero_is_time: bool = True
+    ) -> tuple[Bounds | None, Held[Event]]:
         """From when to when all goes, and which of the events that were held back count.
 
         `declared` is from when to when the profiler itself says it ran (ns). The bounds are None
-        when no event has a time.
+        when no event has a time. Where all are at 0, that counts as one only if `zero_is_time`:
+        times that count from a round date months ago never begin at it.
         """
         bounds = self._extent.settle(declared) or self._long_extent.settle(declared)
-        if bounds is None and self._held:
+        if bounds is None and self._held and zero_is_time:
             # Nothing but events at 0: then 0 is a time like any other.
             bounds = Bounds(first=0, last=0, earliest=0, latest=LONGEST_NS)
         possible = [False] * len(self._held)
-        if bounds is not None:
-            if bounds.strays:
-                self._lose("outside_capture", bounds.strays, "events far away from all others")
-            for index, (start, duration) in enumerate(self._times):
-                possible[index] = bounds.allow(start, start + duration)
-                if possible[index]:
-                    bounds = bounds.stretched(start, start + duration)
-                else:
-                    code = "impossible_duration" if start else "zero_time"
-                    self._lose(code, 1, self._quote(self._held[index]))
+        if bounds is not None and bounds.strays:
+            self._lose("outside_capture", bounds.strays, "events far away from all others")
+        for index, (start, duration) in enumerate(self._times):
+            if bounds is not None and bounds.allow(start, start + duration):
+                possible[index] = True
+                bounds = bounds.stretched(start, start + duration)
+            else:
+                code = "impossible_duration" if start else "zero_time"
+                self._lose(code, 1, self._quote(self._held[index]))
         times = np.array(list(compress(self._times, possible)), dtype=np.int64).reshape(-1, 2)
         held = Held(list(compress(self._held, possible)), times[:, 0].copy(), times[:, 1].copy())
         self._held, self._times = [], []

@@ -76,10 +76,13 @@ class TorchCapture:
             kinds, starts, durations = kinds[real], starts[real], durations[real]
         self._take(timed, kinds, starts, durations)
 
-    def finish(self) -> None:
-        """Decide about the events that were held back, and so from when to when all goes."""
+    def finish(self, zero_is_time: bool = True) -> None:
+        """Decide about the events that were held back, and so from when to when all goes.
+
+        `zero_is_time` says whether events that are all at 0 may be: see `Sieve.settle`.
+        """
         self._pairs.finish()
-        self.bounds, held = self._sieve.settle(self._declared)
+        self.bounds, held = self._sieve.settle(self._declared, zero_is_time)
         if held.events:
             self._take(held.events, _kinds(held.events), held.starts, held.durations)
         if self.bounds is not None:

@@ -321,6 +321,23 @@ def test_a_trace_with_nothing_but_time_0_is_still_drawn(tmp_path: Path) -> None:
     assert stage(parse(tmp_path, {**x("a", 1, 1), "ts": 0, "dur": 10}))["duration_ns"] == 10_000
 
 
+def test_a_trace_with_nothing_but_time_0_after_a_base_has_no_times(tmp_path: Path) -> None:
+    # GIVEN a whole capture whose clock gave 0 each time, and the base of the quarter
+    events = [profiler(0, 9_000), annotation("actor_update", 0, 8_000)]
+    events += [kernel(f"gemm_{number}", 0, 50) for number in range(3)]
+    # WHEN it is read
+    parsed = parse(tmp_path, *events, baseTimeNanoseconds=BASE_NS)
+    # THEN nothing is drawn weeks before all other ranks
+    assert parsed.status == "empty"
+    assert rows(parsed, "spans") == []
+    assert lane(parsed)["capture_start_ns"] is None
+    assert parsed.problems.count("zero_time") == 4  # all but the profiler's own span
+    assert parsed.detail == (
+        "no timed events: 4 of its 5 events have an impossible time, such as "
+        "'actor_update': ts 0, dur 8000"
+    )
+
+
 @pytest.mark.parametrize(
     ("ts", "dur", "code"),
     [
