@@ -17,6 +17,9 @@ EXAMPLE_LIMIT = 200
 CLOCK = "clock_"
 """How codes begin that say when a capture was: a doubt of its own beside whatever was lost."""
 
+CLOCK_FAR = "clock_far"
+"""A capture that its clock puts days away from the others of its step."""
+
 
 @dataclass(slots=True)
 class Problem:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from rl_insight.data import identity, roles
 from rl_insight.data.identity import UserRules
-from rl_insight.pipeline import clock, clock_skew
+from rl_insight.pipeline import clock, clock_far, clock_skew
 from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.siblings import infer_from_siblings
 from rl_insight.pipeline.step_inference import infer_steps
+from rl_insight.problems import CLOCK_FAR
 
 Row = dict[str, object]
 
@@ -68,6 +69,8 @@ def settle_lanes(
     _shift(complete, windows)
     infer_steps(complete)
     _count_captures(complete)
+    for at, text in clock_far.far(complete).items():
+        complete[at]["doubts"] = [*_doubts(complete[at]), (CLOCK_FAR, "warning", text)]
     result = Settled()
     for row in complete:
         stages = stage_roles.get(str(row["lane_id"]), frozenset())

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_insight import schema, selection
+from rl_insight.problems import CLOCK_FAR
 from rl_insight.visualizers import timeline_clock, timeline_gaps, timeline_remarks, troubles
 from rl_insight.visualizers.columns import Columns, read
 from rl_insight.visualizers.timeline_model import Breakdown, Lane, Spans, Timeline
@@ -27,10 +28,21 @@ def load(folder: Path) -> Timeline:
 
     lane_ids = spans.strings("lane_id")
     clock_of = dict(zip(captures.strings("lane_id"), captures.strings("clock"), strict=True))
+    capture_of = dict(
+        zip(captures.strings("lane_id"), captures.optional("step_index"), strict=True)
+    )
+    far = troubles.example_of(sources, CLOCK_FAR)
     settled = timeline_clock.settle(
         spans.integers("start_ns", 0),
         [clock_of.get(lane) for lane in lane_ids],
         spans.strings("source_id"),
+        [far.get(source) for source in spans.strings("source_id")],
+        [
+            (role, step, None if step is not None else capture_of.get(lane))
+            for role, step, lane in zip(
+                spans.strings("role"), spans.optional("step"), lane_ids, strict=True
+            )
+        ],
     )
     lane, lanes = _lanes(spans, captures, sources, settled.note)
     is_stage = np.array([kind == "stage" for kind in spans.strings("kind")], dtype=bool)
@@ -38,9 +50,6 @@ def load(folder: Path) -> Timeline:
     outermost = root == np.arange(len(spans))
     depth = np.where(outermost, 0, np.maximum(spans.integers("depth", 1), 1))
     names, name, stage = _names(spans, root, is_stage)
-    capture_of = dict(
-        zip(captures.strings("lane_id"), captures.optional("step_index"), strict=True)
-    )
     step_sources = zip(captures.strings("lane_id"), captures.strings("step_source"), strict=True)
     inferred = {lane_id for lane_id, source in step_sources if source == "inferred"}
     content = Spans(

@@ -84,6 +84,19 @@ def listed(sources: Columns, ours: Callable[[str | None], bool]) -> list[Trouble
     return sorted(found, key=lambda trouble: (TROUBLED.index(trouble.status), trouble.path))
 
 
+def example_of(sources: Columns, code: str) -> dict[str | None, str]:
+    """By `source_id`, what the sources that have the problem `code` say of it."""
+    rows = sources.where(sources.filled("problems"))
+    return {
+        source: str(problem["example"] or code.replace("_", " "))
+        for source, problems in zip(
+            rows.strings("source_id"), rows.structs("problems"), strict=True
+        )
+        for problem in problems
+        if problem["code"] == code
+    }
+
+
 def summarised(
     troubles: Sequence[Trouble], sources: int, noun: str, empty: str
 ) -> TroubleList | None:
