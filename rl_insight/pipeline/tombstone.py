@@ -1,7 +1,8 @@
 """What becomes of a unit whose parse job was killed: the others are drawn without it.
 
 A parse job never fails for its input, so one that left no cache was killed: by the system for its
-memory, by the scheduler for its time, or by hand. Its unit gets a cache folder that holds nothing
+memory, by the scheduler for its time, by hand, or by a library that crashed, which its log tells.
+Its unit gets a cache folder that holds nothing
 but `failed` rows and a marker, and the next run removes that folder first and so tries it again.
 """
 
@@ -11,6 +12,7 @@ from pathlib import Path
 from rl_insight import tables
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout
+from rl_insight.pipeline.crash import crash_in
 from rl_insight.pipeline.parse import remove_folder, write_folder
 from rl_insight.pipeline.units import Unit, source_id
 from rl_insight.schema import SCHEMAS
@@ -48,10 +50,7 @@ def _was_killed(output: Path, unit: Unit, since_ns: int) -> bool:
 
 
 def _lay(output: Path, unit: Unit) -> None:
-    detail = (
-        "its parse job did not finish (killed: out of memory, out of time, or by hand; or the disk "
-        f"is full); see {_log(unit)}; the next run tries it again"
-    )
+    detail = _why(unit, crash_in(output / _log(unit)))
     rows = [
         {
             "source_id": source_id(path),
@@ -69,6 +68,20 @@ def _lay(output: Path, unit: Unit) -> None:
     folder = output / layout.unit_folder(unit.parser, unit.name)
     # Marked from the beginning: without its marker it would pass for what the job wrote.
     write_folder(folder, content, layout.TOMBSTONE)
+
+
+def _why(unit: Unit, crash: str | None) -> str:
+    if crash is None:
+        return (
+            "its parse job did not finish (killed: out of memory, out of time, or by hand; or the "
+            f"disk is full); see {_log(unit)}; the next run tries it again"
+        )
+    count = len(unit.sources)
+    what = "it" if count == 1 else f"one of the {count} captures of its parse job, maybe another,"
+    return (
+        f"its parse job crashed ({crash}): {what} cannot be read by this version, and another run "
+        f"will not help; please report it, with {_log(unit)} and the file"
+    )
 
 
 def _log(unit: Unit) -> Path:

@@ -57,6 +57,25 @@ def test_a_killed_job_leaves_a_failed_row_for_each_of_its_captures(tmp_path: Pat
     assert all(part(folder, name) == [] for name in TIMELINE_TABLES)
 
 
+@pytest.mark.parametrize(
+    ("sources", "whose"),
+    [(("a.note",), "it cannot"), (("a.note", "b.note"), "one of the 2 captures of its parse job")],
+)
+def test_of_a_job_that_crashed_nobody_is_told_to_give_it_memory(
+    tmp_path: Path, sources: tuple[str, ...], whose: str
+) -> None:
+    unit = Unit("notes", "crashed-1", sources)
+    log(tmp_path, unit, BEGUN_NS + 1)
+    path = tmp_path / "logs" / "parse" / "notes" / "crashed-1.log"
+    path.write_text("Fatal Python error: Aborted\n\nCurrent thread 0x1 (most recent call first):\n")
+    tombstone.lay(tmp_path, [unit], BEGUN_NS)
+    details = {str(row["detail"]) for row in part(folder_of(tmp_path, unit), "sources")}
+    (detail,) = details
+    assert detail.startswith(f"its parse job crashed (Aborted): {whose}")
+    assert "memory" not in detail
+    assert detail.endswith("please report it, with logs/parse/notes/crashed-1.log and the file")
+
+
 def test_the_next_run_tries_it_again(tmp_path: Path) -> None:
     log(tmp_path, KILLED, BEGUN_NS + 1)
     tombstone.lay(tmp_path, [KILLED], BEGUN_NS)

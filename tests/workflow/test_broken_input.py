@@ -108,6 +108,25 @@ def test_a_killed_parse_job_costs_only_its_own_unit(captures: Captures, tmp_path
     assert {row["status"] for row in rows(output, "sources")} == {"ok", "empty"}
 
 
+def test_a_parse_job_that_crashes_says_so(captures: Captures, tmp_path: Path) -> None:
+    # GIVEN a file at which a library ends the process
+    source, output = captures("*actor-update_step1_*"), tmp_path / "out"
+    (source / "poison.txt").write_text("aborts the job that reads it")
+    package = tmp_path / "site"
+    _write_outside_package(package)
+    env = {"PYTHONPATH": f"{package}{os.pathsep}{CHECKOUT}"}
+    # WHEN all is read
+    words = ("--input-path", str(source), "--profiler-type", "auto")
+    ended = run(output, *words, "--", "--retries", "0", env=env)
+    # THEN the others are drawn, and it is not said that memory would help
+    assert ended.code == 0, ended.text
+    found = {row["path"]: (row["status"], row["detail"]) for row in rows(output, "sources")}
+    status, detail = found.pop("poison.txt")
+    assert status == "failed"
+    assert "its parse job crashed (Aborted in rl_insight/pipeline/parse.py, line " in str(detail)
+    assert {status for status, _ in found.values()} == {"ok"}
+
+
 def test_the_repositorys_own_configuration_runs_with_bare_snakemake(tmp_path: Path) -> None:
     done = subprocess.run(
         [
@@ -142,6 +161,8 @@ def _write_outside_package(folder: Path) -> None:
         "    def parse(self, source, options):\n"
         "        if 'kills' in source.absolute.read_text():\n"
         "            os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        if 'aborts' in source.absolute.read_text():\n"
+        "            os.abort()\n"
         "        return Parsed('empty', 'a text holds no spans')\n"
         "PARSER = Texts()\n"
     )
