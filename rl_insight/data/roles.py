@@ -10,6 +10,7 @@ the roles; up to v0.9 the ranges inside a trace carry the function's name instea
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 from rl_insight.data.name_facts import INT32
 
@@ -75,6 +76,8 @@ def canonical(raw: str) -> str:
     return split_replica(raw)[0]
 
 
+# A run has a few roles, and asks for each lane.
+@lru_cache(maxsize=4096)
 def split_replica(role: str) -> tuple[str, int | None]:
     """The canonical role and the replica number of a replica's folder or prefix.
 

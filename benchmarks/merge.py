@@ -1,0 +1,309 @@
+"""The merge of many units' parts against pyarrow that only joins them: time and peak memory.
+
+    python benchmarks/merge.py [--pairs 3] [--units 2000] [--sources 1] [--spans 1000]
+    python benchmarks/merge.py --units 313 --sources 32 --spans 200
+    python benchmarks/merge.py --loads 300000
+
+The parts are made here as parse jobs leave them: each source is the capture of one rank in one
+training step, with one stage and the ranges below it, a breakdown for one span in four, two ops for
+one in eight, activity of three categories, and collectives. The plain process reads the same files,
+concatenates them and writes one file a table; it settles nothing and has all of it in memory. The
+two run in turn, as whole processes, so that whatever else the machine does meets both; the bar is
+8 s and 500 MB for two million spans in 2,000 folders.
+
+With --loads so many rows of expert load are merged instead: units of 20 steps' dumps of one rank,
+144 vectors of 128 experts each.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import rl_insight.without_pandas  # noqa: F401 - before the first table is made
+from rl_insight.part_writer import PartWriter
+from rl_insight.pipeline import layout
+from rl_insight.pipeline.units import source_id
+from rl_insight.schema import SCHEMAS, TIMELINE_TABLES
+from rl_insight.tables import Column, table, write_part
+
+ROOT = Path(__file__).resolve().parents[1]
+RANKS, CATEGORIES, ACTIVE, COLLECTIVES = 64, ("computing", "communication", "memory"), 50, 40
+OPERATIONS = [f"void kernel_{number}<float>(float const*, int)" for number in range(40)]
+CALLS, EXPERTS, STEPS = 144, 128, 20
+START_NS, STEP_NS, STAGE_NS = 1_790_000_000_000_000_000, 60_000_000_000, 20_000_000_000
+
+JOB = """
+import sys
+from pathlib import Path
+import rl_insight.without_pandas
+from rl_insight.data.identity import compile_rules
+from rl_insight.pipeline.discovery import Filters
+from rl_insight.pipeline.merge import merge
+from rl_insight.pipeline.settle import MergeOptions
+root, loads = Path(sys.argv[1]), sys.argv[2] == "loads"
+options = MergeOptions(
+    compile_rules(None), Filters(), "in", presets=("heatmap" if loads else "timeline",)
+)
+folders = [path for path in sorted(root.glob("parsed/*/*")) if path.is_dir()]
+target = root / "tables/.loads.parquet" if loads else None
+merge(folders, root / "skipped.json", root / "tables", options, loads=target)
+"""
+PLAIN = """
+import sys
+from pathlib import Path
+import rl_insight.without_pandas
+import pyarrow as pa
+import pyarrow.parquet as pq
+root, names = Path(sys.argv[1]), sys.argv[2].split(",")
+folders = [path for path in sorted(root.glob("parsed/*/*")) if path.is_dir()]
+(root / "plain").mkdir(exist_ok=True)
+for name in names:
+    parts = []
+    for folder in folders:
+        with pq.ParquetFile(folder / f"{name}.parquet") as file:
+            parts.append(file.read(use_threads=False))
+    joined = pa.concat_tables(parts, promote_options="default").combine_chunks()
+    pq.write_table(joined, root / "plain" / f"{name}.parquet", compression="zstd")
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One process: wall time and CPU time in seconds, peak resident memory in MB."""
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def capture(number: int, spans: int) -> dict[str, dict[str, Column]]:
+    """The columns of every table for one made-up capture."""
+    step, rank = divmod(number, RANKS)
+    name = f"actor-update_step{step + 1}_rank{rank}-of-{RANKS}_pid{4000 + rank}"
+    path = f"{name}_20261130090544{number % 1000:03}.json.gz"
+    source = source_id(path)
+    lane, host = f"{source}-0", f"node-{rank // 8}"
+    start = START_NS + step * STEP_NS + rank * 1_000_000
+    at = np.arange(spans)
+    length = STAGE_NS // spans
+    starts = np.where(at == 0, start, start + at * length)
+    ids = [f"{lane}-{one}" for one in range(spans)]
+    names = ["actor_update", *(f"micro_batch{one % 16}" for one in range(1, spans))]
+    broken, with_ops = ids[::4], [one for one in ids[::8] for _ in range(2)]
+    active, together = np.arange(len(CATEGORIES) * ACTIVE), np.arange(COLLECTIVES)
+    zeros = np.zeros(len(broken), dtype=np.int64)
+    return {
+        "sources": {
+            "source_id": [source],
+            "path": [path],
+            "parser": ["torch"],
+            "status": ["ok"],
+            "problems": [[]],
+            "size_bytes": [3_000_000 + number],
+            "mtime_ns": [start],
+            "events": [100_000],
+        },
+        "lanes": {
+            "lane_id": [lane],
+            "source_id": [source],
+            "rank_id": [rank],
+            "world_size": [RANKS],
+            "host": [host],
+            "pid": [4000 + rank],
+            "capture_start_ns": [start],
+            "capture_end_ns": [start + STAGE_NS],
+            "clock": ["utc"],
+            "clock_offset_ns": [0],
+        },
+        "spans": {
+            "span_id": ids,
+            "parent_id": [None, *ids[:1] * (spans - 1)],
+            "lane_id": [lane] * spans,
+            "source_id": [source] * spans,
+            "role": ["actor_update"] * spans,
+            "rank_id": [rank] * spans,
+            "host": [host] * spans,
+            "name": names,
+            "raw_name": names,
+            "domain": ["default"] * spans,
+            "kind": ["stage", *["range"] * (spans - 1)],
+            "depth": [0, *[1] * (spans - 1)],
+            "micro_batch": [None, *(one % 16 for one in range(1, spans))],
+            "start_ns": starts,
+            "duration_ns": np.where(at == 0, STAGE_NS, length - 1_000 - at % 997),
+            "truncated": [False] * spans,
+            "tid": [str(4000 + rank)] * spans,
+        },
+        "breakdown": {
+            "span_id": broken,
+            "lane_id": [lane] * len(broken),
+            "rank_id": [rank] * len(broken),
+            "window_ns": zeros + length,
+            "device_start_ns": starts[::4] + 100,
+            "device_end_ns": starts[::4] + length - 100,
+            "computing_ns": zeros + length // 2 + starts[::4] % 977,
+            "communication_ns": zeros + length // 4,
+            "overlapped_ns": zeros + length // 8,
+            "memory_ns": zeros,
+            "free_ns": zeros + length // 8 + length // 4 - starts[::4] % 977,
+        },
+        "activity": {
+            "lane_id": [lane] * len(active),
+            "category": [CATEGORIES[one // ACTIVE] for one in active],
+            "start_ns": start + active % ACTIVE * (STAGE_NS // ACTIVE),
+            "duration_ns": 10_000 + active * 7_919 % 100_003,
+            "joined_gap_ns": 0 * active,
+        },
+        "collectives": {
+            "lane_id": [lane] * COLLECTIVES,
+            "span_id": [ids[one * spans // COLLECTIVES] for one in together],
+            "group": ["dp"] * COLLECTIVES,
+            "op": ["allreduce"] * COLLECTIVES,
+            "seq": together,
+            "start_ns": start + together * (STAGE_NS // COLLECTIVES),
+            "duration_ns": 50_000 + together * 104_729 % 1_000_003,
+            "bytes": 4096 * (together + 1),
+        },
+        "ops": {
+            "span_id": with_ops,
+            "category": ["computing", "communication"] * (len(with_ops) // 2),
+            "name": [OPERATIONS[one % len(OPERATIONS)] for one in range(len(with_ops))],
+            "count": np.arange(len(with_ops)) % 5 + 1,
+            "total_ns": np.arange(len(with_ops)) * 7_919 % 100_003,
+            "max_ns": np.arange(len(with_ops)) * 7_919 % 100_003 // 2,
+        },
+    }
+
+
+def make_captures(root: Path, units: int, sources: int, spans: int) -> None:
+    """Write `units` cache folders of so many `sources` each, as parse jobs leave them."""
+    for unit in range(units):
+        folder = root / layout.unit_folder("torch", f"unit_{unit:05}-{unit:010x}")
+        folder.mkdir(parents=True)
+        found = [capture(unit * sources + one, spans) for one in range(sources)]
+        for name in ("sources", *TIMELINE_TABLES):
+            with PartWriter(layout.table(folder, name), SCHEMAS[name]) as writer:
+                for columns in found:
+                    writer.add(table(SCHEMAS[name], columns[name]))
+    (root / "skipped.json").write_text("[]")
+
+
+def make_loads(root: Path, rows: int) -> None:
+    """Write so many `rows` of expert load, as parse jobs of `gmm` leave them."""
+    generator = np.random.default_rng(0)
+    for unit in range(-(-rows // (CALLS * STEPS))):
+        folder = root / layout.unit_folder("gmm", f"unit_{unit:05}-{unit:010x}")
+        folder.mkdir(parents=True)
+        first, rank = unit // 8 * STEPS, unit % 8
+        dumps = [f"step_{first + one}/actor_update/step0/rank{rank}" for one in range(STEPS)]
+        ids = [source_id(path) for path in dumps]
+        told = {
+            "source_id": ids,
+            "path": dumps,
+            "parser": ["gmm"] * STEPS,
+            "status": ["ok"] * STEPS,
+            "problems": [[]] * STEPS,
+            "events": [CALLS] * STEPS,
+        }
+        write_part(layout.table(folder, "sources"), table(SCHEMAS["sources"], told))
+        with PartWriter(layout.table(folder, "expert_load"), SCHEMAS["expert_load"]) as writer:
+            for source in ids:
+                loads = {
+                    "source_id": [source] * CALLS,
+                    "op_index": np.arange(CALLS),
+                    "api": ["npu_grouped_matmul"] * CALLS,
+                    "load_kind": ["counts"] * CALLS,
+                    "load_kind_from": ["dump.json"] * CALLS,
+                    "load": list(generator.integers(0, 4096, (CALLS, EXPERTS))),
+                }
+                writer.add(table(SCHEMAS["expert_load"], loads))
+    (root / "skipped.json").write_text("[]")
+
+
+def run(program: str, *words: str) -> Run:
+    begin = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-c", program, *words], cwd=ROOT)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - begin
+    if status:
+        raise SystemExit(f"a run ended with status {os.waitstatus_to_exitcode(status)}")
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What stands in each file of `folder`, in short."""
+    found = sorted(path for path in folder.iterdir() if path.is_file())
+    return {path.name: hashlib.sha256(path.read_bytes()).digest() for path in found}
+
+
+def median(runs: list[Run]) -> Run:
+    columns = ([getattr(one, name) for one in runs] for name in ("wall", "cpu", "peak"))
+    return Run(*(statistics.median(column) for column in columns))
+
+
+def show(what: str, one: Run) -> None:
+    print(f"{what:<12} {one.wall:7.2f} s  {one.cpu:7.2f} s CPU  {one.peak:6.0f} MB", flush=True)
+
+
+def compare(root: Path, pairs: int, what: str, names: tuple[str, ...]) -> None:
+    """Run both in turn, print the medians and the ratios."""
+    runs: list[tuple[Run, Run]] = []
+    before = None
+    for _ in range(pairs):
+        shutil.rmtree(root / "tables", ignore_errors=True)
+        runs.append((run(JOB, str(root), what), run(PLAIN, str(root), ",".join(names))))
+        show("  merge", runs[-1][0])
+        show("  pyarrow", runs[-1][1])
+        after = contents(root / "tables")
+        if before not in (None, after):
+            raise SystemExit("two runs over the same parts did not write the same bytes")
+        before = after
+    ours, theirs = (median(list(column)) for column in zip(*runs, strict=True))
+    print(f"median of {pairs}")
+    show("  merge", ours)
+    show("  pyarrow", theirs)
+    sizes = [
+        sum(path.stat().st_size for path in (root / folder).iterdir()) / 1e6
+        for folder in ("tables", "plain")
+    ]
+    print(
+        f"{ours.wall / theirs.wall:.1f} times as long ({ours.cpu / theirs.cpu:.1f} in CPU), "
+        f"peak {ours.peak / theirs.peak:.2f} times as large; "
+        f"{sizes[0]:.0f} MB written against {sizes[1]:.0f} MB"
+    )
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--pairs", type=int, default=3, help="runs of each, in turn")
+    options.add_argument("--units", type=int, default=2000, help="cache folders")
+    options.add_argument("--sources", type=int, default=1, help="captures in each")
+    options.add_argument("--spans", type=int, default=1000, help="spans of each capture")
+    options.add_argument("--loads", type=int, default=0, help="rows of expert load, instead")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        if given.loads:
+            make_loads(root, given.loads)
+            print(f"{given.loads:,} rows of expert load", flush=True)
+            compare(root, given.pairs, "loads", ("sources", "expert_load"))
+        else:
+            make_captures(root, given.units, given.sources, given.spans)
+            spans = given.units * given.sources * given.spans
+            sources = given.units * given.sources
+            print(f"{spans:,} spans of {sources:,} captures in {given.units:,} folders", flush=True)
+            compare(root, given.pairs, "timeline", ("sources", *TIMELINE_TABLES))
+
+
+if __name__ == "__main__":
+    main()
