@@ -33,6 +33,7 @@ _DAMAGED: Final = (
     "gzip_damaged",
     "the gzip is damaged inside: it does not unpack to what its check sum says; copy it again",
 )
+_TRAILING: Final = ("gzip_trailing", "something else follows the packed data; it is passed over")
 _HOW = "its writer was killed, or a copy was cut; what can be unpacked of it is read"
 
 
@@ -86,7 +87,9 @@ def _whole(packed: bytes) -> GzipEnds:
             if total > _MOST_BYTES:
                 return GzipEnds(head)
         packed = unpacker.unused_data
-    return GzipEnds(head, tail, complete=True)
+    # Zero bytes may pad the last block of a tape or a disk.
+    wrong = _TRAILING if packed.strip(b"\0") else None
+    return GzipEnds(head, tail, complete=True, wrong=wrong)
 
 
 def _is_cut(shrunk: float, tail: bytes, size: int) -> bool:

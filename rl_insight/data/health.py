@@ -21,6 +21,7 @@ import msgspec
 
 from rl_insight.data.gzip_ends import GzipEnds, gzip_ends
 from rl_insight.readers.gzip_head import GZIP_MAGIC
+from rl_insight.readers.not_json import named_kind
 from rl_insight.readers.sqlite import MAGIC as SQLITE_MAGIC
 
 END_BYTES = 65_536
@@ -121,7 +122,7 @@ def look(file: Path | str) -> Health:
     if size > len(head) and not tail.strip(b"\0"):
         what = "ends in zero bytes: its end never reached the disk; copy it again"
         ailments = [Ailment("zero_bytes", what)]
-    return Health(known, False, (*ailments, *_misnamed(path, known, False)), head, tail)
+    return Health(known, False, (*ailments, *_misnamed(path, known, False, head)), head, tail)
 
 
 def _ends(path: str) -> tuple[bytes, bytes, int]:
@@ -151,7 +152,7 @@ def _packed(path: str, ends: GzipEnds) -> Health:
     if ends.complete and not ends.head:
         ailments.append(Ailment("empty_file", "is a gzip of 0 bytes: its writer wrote nothing"))
     if known in ("json", "json lines") or (ends.head and ends.wrong is None):
-        ailments += _misnamed(path, known, True)
+        ailments += _misnamed(path, known, True, ends.head)
     return Health(known, True, tuple(ailments), ends.head, ends.tail)
 
 
@@ -254,7 +255,7 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _misnamed(path: str, known: Format, packed: bool) -> list[Ailment]:
+def _misnamed(path: str, known: Format, packed: bool, head: bytes) -> list[Ailment]:
     """What a name promises that the content does not keep."""
     name = _name(path).lower()
     if known in _UNPACKERS:
@@ -263,9 +264,17 @@ def _misnamed(path: str, known: Format, packed: bool) -> list[Ailment]:
     bare = name.removesuffix(".gz")
     for suffixes, formats in _SUFFIXES:
         if bare.endswith(suffixes) and known not in formats:
-            told = "something else" if known == "other" else known
-            return [Ailment("wrong_content", f"holds {told}, which its name does not say")]
+            return [Ailment("wrong_content", f"holds {_kind(known, head)}")]
     if name.endswith(".gz") != packed:
         what = "packed by gzip, which its name does not say" if packed else "not packed by gzip"
         return [Ailment("wrong_suffix", f"is {what}; it is read all the same", harmless=True)]
     return []
+
+
+def _kind(known: Format, head: bytes) -> str:
+    """What a file holds whose name says something else."""
+    kind, _, remedy = (named_kind(head) or "").partition("; ")
+    if not kind:
+        kind = "something else" if known == "other" else known
+    told = f"{kind}, which its name does not say"
+    return f"{told}; {remedy}" if remedy else told

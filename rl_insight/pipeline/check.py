@@ -11,7 +11,8 @@ from rl_insight.data.tree import File, Tree, scan
 from rl_insight.errors import InputError
 from rl_insight.parsers import PARSERS
 from rl_insight.parsers.garbage import without_collection
-from rl_insight.pipeline.check_inputs import Checked, State, Surroundings, check_input
+from rl_insight.pipeline.check_inputs import Checked, Surroundings, check_input
+from rl_insight.pipeline.check_state import State
 from rl_insight.pipeline.discovery import Discovery, Filters, Skipped, Wanted, discover_all
 from rl_insight.pipeline.preprocess_ascend import ASCEND
 from rl_insight.pipeline.preprocess_nsys import NSYS
@@ -68,6 +69,9 @@ def take_census(
         for one in _look_at_all(found, tree, rules)
         if ranks is None or one.who.rank_id is None or one.who.rank_id in ranks
     ]
+    if inputs and not any(one.gives or one.state == "raw" for one in inputs):
+        what = "its only input" if len(inputs) == 1 else f"any of its {len(inputs):,} inputs"
+        nothing = f"{str(tree.root)!r}: nothing can be read of {what}"
     by_time = sorted(tree.files, key=lambda file: file.mtime_ns)
     claimed = found.inputs() | {row.path for row in found.skipped}
     # The tree of one file is the folder around it, of which the rest was not asked for.

@@ -71,7 +71,7 @@ def command(words: Sequence[str]) -> int:
 
 def exit_code(census: Census) -> int:
     """1 there is nothing to draw, 3 something is damaged or missing, else 0."""
-    if not census.inputs:
+    if census.nothing is not None:
         return 1
     return 3 if census.lacking else 0
 

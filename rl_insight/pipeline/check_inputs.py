@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 
@@ -18,10 +17,9 @@ from rl_insight.data.identity import Identity, UserRules
 from rl_insight.data.tree import File, Tree
 from rl_insight.parsers import Found, Parser, mstx_metadata
 from rl_insight.parsers.gmm_names import GROUP_LIST
+from rl_insight.pipeline.check_state import State, state_of, verdict
 from rl_insight.problems import Problems
 from rl_insight.readers.sqlite import MAGIC as SQLITE_MAGIC
-
-State = Literal["whole", "damaged", "empty", "raw", "hopeless", "unreadable"]
 
 # A string that holds this has a backslash before each quote.
 _DISTRIBUTED = re.compile(rb'(?<!\\)"distributedInfo"\s*:\s*(\{[^{}]*\})')
@@ -56,14 +54,16 @@ class Checked:
     """One input: `ailments` pair a relative path with what is wrong there.
 
     `state` is `raw` for what has to be exported first, `hopeless` for what never can be, `empty`
-    and `unreadable` where no file of it can be used, and `damaged` where anything is lost.
-    `formats` are those of its files, gzip apart: `json.gz`. Sizes in bytes, times in ns.
+    and `unreadable` where no file of it can be used, and `damaged` where anything is lost. `gives`
+    is False when nothing of it would be drawn. `formats` are those of its files, gzip apart:
+    `json.gz`. Sizes in bytes, times in ns.
     """
 
     path: str
     parser: str
     preset: str
     state: State
+    gives: bool
     who: Identity
     formats: tuple[str, ...]
     files: int
@@ -74,8 +74,8 @@ class Checked:
     @property
     def recorded(self) -> Recorded:
         """What it is to the grid of roles, steps and ranks."""
-        who, gave = self.who, self.state in ("whole", "damaged")
-        return Recorded(who.role, who.replica, who.rank_id, who.step, who.world_size, gave)
+        who = self.who
+        return Recorded(who.role, who.replica, who.rank_id, who.step, who.world_size, self.gives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def check_input(found: Found, parser: Parser, around: Surroundings) -> Checked:
     looked = [(file, look(f"{root}/{file.path}")) for file in files]
     ailments = [(file.path, one) for file, health in looked for one in health.ailments]
     ailments += [(file.path, _LEFTOVER) for file in files if file.name.endswith(LEFTOVERS)]
-    state = _state(looked, ailments)
+    state, gives = state_of(looked, ailments), False
     # A capture that is the input itself is called by one of its files.
     known = around.raw.get(found.path) or (parser.name == "mstx" and around.raw.get("."))
     if known:
@@ -108,11 +108,14 @@ def check_input(found: Found, parser: Parser, around: Surroundings) -> Checked:
     elif parser.name == "gmm" and not any(file.name.endswith(GROUP_LIST) for file in files):
         state = "hopeless"
         ailments.append((found.path, _STATISTICS))
+    else:
+        state, gives, ailments = verdict(found, parser, around.tree, looked, ailments)
     return Checked(
         path=found.path,
         parser=parser.name,
         preset=parser.preset,
         state=state,
+        gives=gives,
         who=identity.resolve(
             found.path, _metadata(found, parser, around, looked), around.rules, around.root_name
         ),
@@ -122,15 +125,6 @@ def check_input(found: Found, parser: Parser, around: Surroundings) -> Checked:
         mtime_ns=max((file.mtime_ns for file in files), default=0),
         ailments=tuple(ailments),
     )
-
-
-def _state(looked: list[tuple[File, Health]], ailments: list[tuple[str, Ailment]]) -> State:
-    formats = {health.format for _, health in looked}
-    if formats and formats <= {"unreadable"}:
-        return "unreadable"
-    if formats <= {"empty", "zeros"}:
-        return "empty"
-    return "whole" if all(one.harmless for _, one in ailments) else "damaged"
 
 
 def _format(health: Health) -> str:

@@ -18,6 +18,8 @@ MIDDLES = (
 )
 _MOST_LINES = 12
 _MOST_TROUBLES = 30
+# Of these the sentence says more than the code.
+_EACH = ("wrong_content", "gave_nothing", "partly_read")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -58,7 +60,7 @@ def actions(census: Census) -> Iterator[str]:
     copied = sum(one.state in ("damaged", "empty", "unreadable") for one in census.inputs)
     if copied:
         yield f"copy {count(copied, 'damaged input')} again, if the job's own disk has more of them"
-    ready = Counter(one.parser for one in census.inputs if one.state in ("whole", "damaged"))
+    ready = Counter(one.parser for one in census.inputs if one.gives)
     presets = {one.parser: one.preset for one in census.inputs}
     for parser, number in ready.most_common():
         chosen = f"{presets[parser]}.parser.type={parser}"
@@ -107,10 +109,11 @@ def _missing(census: Census) -> list[str]:
 
 def _troubles(census: Census) -> list[str]:
     """One line for each thing that is wrong, those of the same kind in one."""
-    kinds: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    kinds: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
     for one in census.inputs:
         for path, ailment in one.ailments:
-            kinds[one.parser, ailment.code].append((path, ailment.text))
+            text = ailment.text if ailment.code in _EACH else ""
+            kinds[one.parser, ailment.code, text].append((path, ailment.text))
     return [_kind(found) for found in kinds.values()]
 
 

@@ -111,9 +111,10 @@ def _parse_source(
         for name, table in parsed.tables.items():
             writers[name].add(table)
     except RLInsightError as error:
-        _LOG.warning("%s: %s", found.path, error)
+        detail = without_path(str(error), source)
+        _LOG.warning("%s: %s", found.path, detail)
         whose = error.whose if isinstance(error, ReadError) else {}
-        row = _lost(parser, source, str(error), begun, whose)
+        row = _lost(parser, source, detail, begun, whose)
     except OSError as error:
         _LOG.warning("%s: %s", found.path, error)
         row = _lost(parser, source, f"cannot be read: {error.strerror or error}", begun)
@@ -125,6 +126,12 @@ def _parse_source(
         detail = f"the {parser.name} parser stumbled: {type(error).__name__}: {error}"
         row = _lost(parser, source, detail, begun)
     writers["sources"].add(row)
+
+
+def without_path(text: str, source: Source) -> str:
+    """An error's sentence about `source` as its row says it, which names the path itself."""
+    path = str(source.absolute)
+    return text.removeprefix(f"{path} ").replace(f"{path}/", "")
 
 
 def _parts(parsed: Parsed) -> Iterator[tuple[str, pa.Table]]:

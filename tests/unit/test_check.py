@@ -15,8 +15,11 @@ from rl_insight.pipeline.check_command import HELP
 TIME = "20260814122731089"
 
 
-def trace(rank=None, world=None, behind=False):
-    events = [{"ph": "X", "name": "k", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 5.0, "dur": 2.0}]
+def trace(rank=None, world=None, behind=False, events=1):
+    events = [
+        {"ph": "X", "name": f"k{n}", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 5.0 + n, "dur": 2.0}
+        for n in range(events)
+    ]
     info = {} if rank is None else {"distributedInfo": {"rank": rank, "world_size": world}}
     parts = [{"traceEvents": events}, info] if behind else [info, {"traceEvents": events}]
     content = {"schemaVersion": 1, **parts[0], **parts[1]}
@@ -72,7 +75,7 @@ def test_a_whole_run_is_said_to_be_whole(run, capsys):
 def test_gaps_and_damage_are_told(run, capsys):
     (run / name_of("actor-update", 2, 1)).unlink()
     cut = run / name_of("actor-update", 3, 2)
-    cut.write_bytes(cut.read_bytes()[:-20])
+    cut.write_bytes(trace(2, 4, events=50)[:-20])
     (run / name_of("actor-update", 3, 3)).write_bytes(b"")
     code, out = told(capsys, run)
     assert code == 3
@@ -289,7 +292,7 @@ def test_every_key_of_the_json_is_documented(run, capsys):
 def test_a_thousand_ranks_fit_on_a_screen(tmp_path, capsys):
     for rank in range(1024):
         if rank not in (7, 8, 600):
-            place(tmp_path, name_of("actor-update", 1, rank, 1024), b"[]")
+            place(tmp_path, name_of("actor-update", 1, rank, 1024), trace())
     code, out = told(capsys, tmp_path)
     assert code == 3
     assert "actor_update step 1: 1,021 of 1,024 ranks, ranks 7-8, 600 missing" in out
