@@ -186,7 +186,8 @@ def _shift(lanes: Sequence[Row], windows: Mapping[str, Sequence[Window]]) -> Non
             row[name] = None if at is None else at + shift.offset_ns
         own[:] = [(r, start + shift.offset_ns, end + shift.offset_ns) for r, start, end in own]
     hosts = [_text(row["host"]) for row in lanes]
-    suspects = clock_skew.suspects(list(zip(hosts, stages, strict=True)))
+    steps = [_number(row["step"]) for row in lanes]
+    suspects = clock_skew.suspects(list(zip(hosts, steps, stages, strict=True)))
     for row, host in zip(lanes, hosts, strict=True):
         if host in suspects:
             right, late = suspects[host]

@@ -87,6 +87,7 @@ def load(folder: Path) -> Timeline:
         troubles=troubles.listed(sources, lambda parser: parser not in others),
         sources=sum(parser not in others for parser in sources.strings("parser")),
         missing=lacking,
+        misplaced=len(far.keys() & set(spans.strings("source_id"))),
     )
 
 

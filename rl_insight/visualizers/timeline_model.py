@@ -121,6 +121,7 @@ class Timeline:
     `origin_ns` is the Unix time of the first dated span, None when no span has a wall clock.
     `breakdown` is keyed by the position of the span. `sources` counts all inputs, `troubles`
     lists those that are not simply there, worst first. Lanes that were never recorded come last.
+    `misplaced` counts the sources that are drawn elsewhere than where their clock puts them.
     """
 
     origin_ns: int | None
@@ -131,6 +132,7 @@ class Timeline:
     troubles: list[Trouble]
     sources: int
     missing: Missing = field(default_factory=Missing)
+    misplaced: int = 0
 
     @property
     def ranks(self) -> int:

@@ -79,6 +79,10 @@ def heading(timeline: Timeline) -> Heading:
         *timeline_missing.losses(timeline.missing),
         *losses(timeline.troubles, _NOUN, _EMPTY),
     ]
+    if timeline.misplaced:
+        clock = "its clock is" if timeline.misplaced == 1 else "their clocks are"
+        files = count(timeline.misplaced, _NOUN)
+        lost.append(f"{files} drawn out of time: {clock} days off")
     drawn = timeline_missing.drawn_words(timeline.missing)
     facts += [drawn] if drawn else []
     return Heading(

@@ -1,5 +1,6 @@
 """A capture that its clock puts days away ruins no axis, and is told."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from rl_insight.pipeline.clock_far import far
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.settle import MergeOptions, settle_lanes
 from rl_insight.schema import LANES
+from rl_insight.visualizers import timeline_data, timeline_words
 from rl_insight.visualizers.timeline_clock import settle
+from tests.timeline_tables import Tables
 
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
@@ -111,3 +114,25 @@ def test_without_others_of_its_role_it_is_drawn_with_its_step_else_at_the_origin
             [("ref", 1), ("ref", 2), ("update", step)],
         )
         assert (settled.start_ns // SECOND).tolist() == [0, 60, begins]
+
+
+def test_a_picture_says_that_a_file_is_not_drawn_at_its_own_time(tmp_path: Path) -> None:
+    # GIVEN two ranks of a step, the second of which is 50 days early
+    made = Tables()
+    for rank, start_ms in ((0, 0.0), (1, -50 * 86_400_000.0)):
+        made.lane(f"{rank}", role="actor_update", rank_id=rank, step=3, step_index=0)
+        made.span(f"{rank}", start_ms, 8_000, role="actor_update", rank_id=rank, step=3)
+    evidence = "its clock puts it 50.0 days before the other capture of step 3"
+    far_off = {"code": "clock_far", "severity": "warning", "count": 1, "example": evidence}
+    made.sources[1] = {**made.sources[1], "problems": [far_off]}
+    made.write(tmp_path)
+    # WHEN they are drawn
+    timeline = timeline_data.load(tmp_path)
+    # THEN the axis is as long as the stage, and heading, list and bar say so
+    assert timeline.extent_ns == 8 * SECOND
+    assert (
+        timeline_words.heading(timeline).lost == "1 file drawn out of time: its clock is days off"
+    )
+    (listed,) = timeline_words.troubles(timeline).shown  # type: ignore[union-attr]
+    assert listed[2] == f"clock far: {evidence}"
+    assert timeline.spans.remarks == [(), (f"I{evidence[1:]}.",)]

@@ -1,13 +1,17 @@
 """Hosts whose clocks differ look plausible on one timeline, and are told. [40]"""
 
+from collections.abc import Sequence
+
 from rl_insight.data.identity import compile_rules
-from rl_insight.pipeline.clock_skew import Window, suspects
+from rl_insight.pipeline import clock_skew
+from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.settle import MergeOptions, settle_lanes
 from rl_insight.pipeline.source_rows import source_rows
 from rl_insight.schema import LANES, SOURCES
 
 SECOND = 1_000_000_000
+MS = 1_000_000
 EPOCH = 1_779_630_014 * SECOND
 
 
@@ -20,6 +24,11 @@ def step(late: int = 0) -> list[Window]:
     ]
 
 
+def suspects(lanes: Sequence[tuple[str | None, list[Window]]]) -> dict[str, tuple[str, int]]:
+    """Those of lanes whose names tell no step."""
+    return clock_skew.suspects([(host, None, windows) for host, windows in lanes])
+
+
 def test_a_host_that_does_everything_seven_seconds_later_is_suspected() -> None:
     lanes = [("node-1", step()), ("node-1", step()), ("node-2", step(7)), ("node-2", step(7))]
     assert suspects(lanes) == {"node-2": ("node-1", 7 * SECOND)}
@@ -30,8 +39,54 @@ def test_the_host_with_most_lanes_is_believed() -> None:
     assert suspects(lanes) == {"node-1": ("node-2", 7 * SECOND)}
 
 
-def test_hosts_whose_stages_overlap_are_trusted() -> None:
-    assert suspects([("node-1", step()), ("node-2", step(1))]) == {}
+def run(late_ms: int, late_end_ms: int, steps: int = 3) -> list[Window]:
+    """Updates of 8 s, once a minute, that begin and end so many milliseconds late."""
+    at = [EPOCH + 60 * SECOND * number for number in range(steps)]
+    return [
+        ("update", start + late_ms * SECOND // 1_000, start + 8 * SECOND + late_end_ms * MS)
+        for start in at
+    ]
+
+
+def test_a_host_that_begins_and_ends_late_by_the_same_is_suspected_though_stages_overlap() -> None:
+    for late_ms in (7_000, 1_000):
+        lanes = [("node-1", run(0, 0)), ("node-2", run(late_ms, late_ms + 90))]
+        assert suspects(lanes) == {"node-2": ("node-1", late_ms * MS)}
+
+
+def test_work_that_takes_longer_and_hosts_that_start_late_are_no_clock_that_differs() -> None:
+    # GIVEN one host that works 1 s longer, one that joins 1 s late and ends with the others
+    assert suspects([("node-1", run(0, 0)), ("node-2", run(0, 1_000))]) == {}
+    assert suspects([("node-1", run(0, 0)), ("node-2", run(1_000, 0))]) == {}
+    # AND one that is scheduled 50 ms after the other
+    assert suspects([("node-1", run(0, 0)), ("node-2", run(50, 50))]) == {}
+    # AND one stage alone, which may be late for any reason
+    assert suspects([("node-1", run(0, 0, 1)), ("node-2", run(1_000, 1_000, 1))]) == {}
+
+
+def test_of_four_hosts_the_one_that_differs_is_suspected_though_it_is_named_first() -> None:
+    names = ("node-0", "node-1", "node-2", "node-3")
+    late = {"node-0": 7_000}
+    lanes = [
+        (name, run(late.get(name, number), late.get(name, number)))
+        for number, name in enumerate(names)
+    ]
+    assert suspects(lanes) == {"node-0": ("node-1", 6_999 * MS)}
+
+
+def test_trainers_and_rollout_engines_are_compared_among_themselves() -> None:
+    rollout = [("rollout", start, end) for _, start, end in run(0, 0)]
+    late = [("rollout", start, end) for _, start, end in run(1_000, 1_000)]
+    lanes = [("a", run(0, 0)), ("b", run(0, 0)), ("c", rollout), ("d", late)]
+    assert suspects(lanes) == {"d": ("c", SECOND)}
+
+
+def test_where_steps_are_known_a_call_that_was_lost_hides_no_late_host() -> None:
+    # GIVEN step 2 that one host did not record, and a host that is 7 s late
+    lanes = [("node-1", number, [one]) for number, one in enumerate(run(0, 0))]
+    lanes += [("node-2", number, [one]) for number, one in enumerate(run(7_000, 7_000))]
+    del lanes[4]
+    assert clock_skew.suspects(lanes) == {"node-2": ("node-1", 7 * SECOND)}
 
 
 def test_one_stage_that_overlaps_is_enough() -> None:
