@@ -11,8 +11,8 @@ concatenates them and writes one file a table; it settles nothing and has all of
 two run in turn, as whole processes, so that whatever else the machine does meets both; the bar is
 8 s and 500 MB for two million spans in 2,000 folders.
 
-With --loads so many rows of expert load are merged instead: units of 20 steps' dumps of one rank,
-144 vectors of 128 experts each.
+With --loads so many rows of expert load are merged instead: units of 20 dumps of one rank in one
+step each, 144 vectors of 128 experts a dump; with 16 ranks some units hold rows of two steps.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from rl_insight.tables import Column, table, write_part
 ROOT = Path(__file__).resolve().parents[1]
 RANKS, CATEGORIES, ACTIVE, COLLECTIVES = 64, ("computing", "communication", "memory"), 50, 40
 OPERATIONS = [f"void kernel_{number}<float>(float const*, int)" for number in range(40)]
-CALLS, EXPERTS, STEPS = 144, 128, 20
+CALLS, EXPERTS, DUMPS, DUMPED_RANKS = 144, 128, 20, 16
 START_NS, STEP_NS, STAGE_NS = 1_790_000_000_000_000_000, 60_000_000_000, 20_000_000_000
 
 JOB = """
@@ -201,19 +201,19 @@ def make_captures(root: Path, units: int, sources: int, spans: int) -> None:
 def make_loads(root: Path, rows: int) -> None:
     """Write so many `rows` of expert load, as parse jobs of `gmm` leave them."""
     generator = np.random.default_rng(0)
-    for unit in range(-(-rows // (CALLS * STEPS))):
+    for unit in range(-(-rows // (CALLS * DUMPS))):
         folder = root / layout.unit_folder("gmm", f"unit_{unit:05}-{unit:010x}")
         folder.mkdir(parents=True)
-        first, rank = unit // 8 * STEPS, unit % 8
-        dumps = [f"step_{first + one}/actor_update/step0/rank{rank}" for one in range(STEPS)]
+        places = [divmod(unit * DUMPS + one, DUMPED_RANKS) for one in range(DUMPS)]
+        dumps = [f"step_{step + 1}/actor_update/step0/rank{rank}" for step, rank in places]
         ids = [source_id(path) for path in dumps]
         told = {
             "source_id": ids,
             "path": dumps,
-            "parser": ["gmm"] * STEPS,
-            "status": ["ok"] * STEPS,
-            "problems": [[]] * STEPS,
-            "events": [CALLS] * STEPS,
+            "parser": ["gmm"] * DUMPS,
+            "status": ["ok"] * DUMPS,
+            "problems": [[]] * DUMPS,
+            "events": [CALLS] * DUMPS,
         }
         write_part(layout.table(folder, "sources"), table(SCHEMAS["sources"], told))
         with PartWriter(layout.table(folder, "expert_load"), SCHEMAS["expert_load"]) as writer:
