@@ -15,6 +15,9 @@ from rl_insight.schema import SCHEMAS
 ROW_GROUP = 65_536
 """Rows of a row group: enough that a reader hardly notices that there are several."""
 
+# Columns with a value of its own in nearly every row: Parquet would try a dictionary in vain.
+_UNIQUE = ("span_id", "_ns")
+
 
 class TableWriter:
     """Appends rows to one table that `tables.read` reads, in row groups of ROW_GROUP.
@@ -51,7 +54,10 @@ class TableWriter:
     def _write(self, rows: int) -> None:
         content = tables.concat(self._schema, self._held)
         if self._writer is None:
-            self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
+            repeated = [name for name in self._schema.names if not name.endswith(_UNIQUE)]
+            self._writer = pq.ParquetWriter(
+                self._file, self._schema, compression="zstd", use_dictionary=repeated
+            )
         self._writer.write_table(content.slice(0, rows), row_group_size=ROW_GROUP)
         self._held, self._rows = [content.slice(rows)], self._rows - rows
 
