@@ -50,6 +50,8 @@ class Tree:
     unreadable: list[tuple[str, str]] = field(default_factory=list)
     companions: list[str] = field(default_factory=list)
     """Files `._x` in which macOS keeps what other disks cannot hold of a file `x`."""
+    single: bool = False
+    """Whether one file was asked for, and not the folder `root` that holds it."""
 
     def absolute(self, path: str) -> Path:
         """The absolute path of a relative one."""
@@ -78,7 +80,8 @@ def scan(root: Path, exclude: Path | None = None) -> Tree:
     if ".." in root.parts:
         root = root.resolve()  # its name may tell the role
     if stat.S_ISREG(info.st_mode):
-        return Tree(root.parent, [File(root.name, info.st_size, info.st_mtime_ns)])
+        own = File(root.name, info.st_size, info.st_mtime_ns)
+        return Tree(root.parent, [own], single=True)
     if not stat.S_ISDIR(info.st_mode):
         raise InputError(f"input.path: {str(root)!r} is neither a folder nor a regular file")
     # A link to a folder above would lead through half of the machine and back.

@@ -45,15 +45,16 @@ class _Query(NamedTuple):
 
 
 class SqliteRows:
-    """Reads one database once; iterating gives its batches.
+    """Reads `tables` of one database once; iterating gives its batches.
 
     `rows_seen` counts the rows that were read. `problems` gets `table_damaged` where rows of a
     table are lost, and `column_missing` where one that is needed is not there.
     Iterating raises ReadError when the file is no database, or no export of nsys.
     """
 
-    def __init__(self, path: Path, problems: Problems) -> None:
+    def __init__(self, path: Path, problems: Problems, tables: Sequence[str] = rows.TABLES) -> None:
         self._path = path
+        self._tables = tables
         self._problems = problems
         self.rows_seen = 0
 
@@ -67,7 +68,7 @@ class SqliteRows:
             present = self._present(connection)
             if not present and "table_damaged" not in self._problems:
                 raise ReadError("this database is no export of nsys: it has none of its tables")
-            for table in rows.TABLES:
+            for table in self._tables:
                 # Most names of ranges are never looked at, so they are not decoded either.
                 connection.text_factory = bytes if table == rows.RANGES else decoded
                 for chunk in self._chunks(connection, table, present):
@@ -116,7 +117,7 @@ class SqliteRows:
     def _present(self, connection: sqlite3.Connection) -> dict[str, Sequence[str]]:
         """The tables that are there, with the names of their columns."""
         present: dict[str, Sequence[str]] = {}
-        for table in rows.TABLES:
+        for table in self._tables:
             try:
                 names = columns(connection, table)
             except sqlite3.DatabaseError as error:

@@ -1,10 +1,12 @@
 """The census of an input folder: what is there, what is damaged, and what is missing."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rl_insight.data import identity, roles
 from rl_insight.data.coverage import Coverage, coverage
+from rl_insight.data.health import LEFTOVERS
 from rl_insight.data.identity import UserRules
 from rl_insight.data.names import root_label
 from rl_insight.data.tree import File, Tree, scan
@@ -13,7 +15,14 @@ from rl_insight.parsers import PARSERS
 from rl_insight.parsers.garbage import without_collection
 from rl_insight.pipeline.check_inputs import Checked, Surroundings, check_input
 from rl_insight.pipeline.check_state import State
-from rl_insight.pipeline.discovery import Discovery, Filters, Skipped, Wanted, discover_all
+from rl_insight.pipeline.discovery import (
+    Discovery,
+    Filters,
+    Skipped,
+    Wanted,
+    discover_all,
+    known_to_others,
+)
 from rl_insight.pipeline.preprocess_ascend import ASCEND
 from rl_insight.pipeline.preprocess_nsys import NSYS
 
@@ -23,7 +32,9 @@ class Census:
     """What a look at a folder found; `nothing` says why there is no input, if so.
 
     `root` is the folder, or the one file that was looked at. `oldest` and `newest` are of all its
-    `files`. `coverage` is by preset. `unclaimed` are files that no parser knows.
+    `files`. `coverage` is by preset. `unclaimed` are files that no parser knows, of `others` any
+    parser that was not asked does. `unfinished` are sentences about captures of which only a
+    leftover is there.
     """
 
     root: Path
@@ -35,7 +46,21 @@ class Census:
     skipped: tuple[Skipped, ...] = ()
     coverage: Mapping[str, Coverage] = field(default_factory=dict)
     unclaimed: int = 0
+    others: Mapping[str, int] = field(default_factory=dict)
+    unfinished: tuple[str, ...] = ()
     nothing: str | None = None
+
+    @property
+    def unplaced(self) -> int:
+        """Of how many inputs that give something the role or the rank is known only after reading:
+        they stand in no grid, so nobody can tell here whether one of them is missing."""
+        whose = [one.recorded for one in self.inputs if one.gives]
+        return sum(one.role is None or one.rank_id is None for one in whose)
+
+    @property
+    def missing(self) -> bool:
+        """Whether the grids lack anything, or may."""
+        return any(found.columns or found.scattered for found in self.coverage.values())
 
     @property
     def lacking(self) -> bool:
@@ -71,11 +96,17 @@ def take_census(
     ]
     if inputs and not any(one.gives or one.state == "raw" for one in inputs):
         what = "its only input" if len(inputs) == 1 else f"any of its {len(inputs):,} inputs"
-        nothing = f"{str(tree.root)!r}: nothing can be read of {what}"
+        nothing = f"nothing can be read of {what}"
     by_time = sorted(tree.files, key=lambda file: file.mtime_ns)
     claimed = found.inputs() | {row.path for row in found.skipped}
     # The tree of one file is the folder around it, of which the rest was not asked for.
-    only = tree.files[0] if len(tree.files) == 1 and not folder.is_dir() else None
+    only = tree.files[0] if tree.single else None
+    covered = {
+        preset: coverage((one.recorded for one in inputs if one.preset == preset), ranks)
+        for preset in found.presets
+    }
+    others = known_to_others(tree, {name for one in chosen.values() for name in one.names})
+    unclaimed = {file.path for file in tree.files} - claimed
     return Census(
         root=tree.root if only is None else tree.absolute(only.path),
         files=len(tree.files),
@@ -84,13 +115,34 @@ def take_census(
         newest=by_time[-1] if by_time else None,
         inputs=tuple(inputs),
         skipped=tuple(found.skipped),
-        coverage={
-            preset: coverage((one.recorded for one in inputs if one.preset == preset), ranks)
-            for preset in found.presets
-        },
-        unclaimed=sum(file.path not in claimed for file in tree.files),
+        coverage=covered,
+        unclaimed=len(unclaimed.difference(*others.values())),
+        others={name: number for name, own in others.items() if (number := len(own & unclaimed))},
+        unfinished=tuple(_unfinished(found.skipped, covered, rules, root_label(tree.root))),
         nothing=nothing,
     )
+
+
+def _unfinished(
+    skipped: Iterable[Skipped], covered: Mapping[str, Coverage], rules: UserRules, root_name: str
+) -> Iterator[str]:
+    """What was not completed, of the cells that are missing."""
+    cells = {
+        (cell.role, cell.replica, cell.step, cell.rank_id)
+        for found in covered.values()
+        for cell in found.missing
+        if not cell.lost
+    }
+    for row in skipped if cells else ():
+        ending = next((end for end in LEFTOVERS if row.path.endswith(end)), None)
+        if ending is None:
+            continue
+        who = identity.resolve(row.path.removesuffix(ending), {}, rules, root_name)
+        cell = (who.role, who.replica, who.step, who.rank_id)
+        if who.role is not None and cell in cells:
+            where = roles.lane_role_label(who.role, who.replica)
+            where += "" if who.step is None else f" step {who.step}"
+            yield f"{where} rank {who.rank_id}: only an unfinished {ending} is there: {row.path}"
 
 
 def _look_at_all(found: Discovery, tree: Tree, rules: UserRules) -> list[Checked]:

@@ -19,10 +19,13 @@ HELP = """\
 usage: rl-insight check FOLDER [--json] [--profiler-type NAME] [--preset NAME] [--rank-list RANKS]
                                [--identity REGEX]
 
-Says what lies below FOLDER before anything is drawn: which roles, steps and ranks, in which formats
-and sizes, what is missing, what is damaged, and what to do about it. It looks at the beginning and
-the end of each file only, so it takes seconds where a run takes minutes, and does not see damage
-that lies between. It writes nothing.
+Says what lies below FOLDER, or what one file is, before anything is drawn: which roles, steps and
+ranks, in which formats and sizes, what is missing, what is damaged, and what to do about it. It
+looks at the beginning and the end of each file only, so it takes seconds where a run takes minutes,
+and does not see damage that lies between. It writes nothing.
+
+Of captures of nsys it tells the rank where the file's name has the worker's process id, as Ray's
+have; their stages and steps, and ranks below a launcher, are known only once they are read.
 
   --json                Print one JSON object instead of the table.
   --profiler-type NAME  Look for captures of this kind only: torch, mstx, nvtx. Default: all.

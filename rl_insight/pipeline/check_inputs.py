@@ -15,7 +15,7 @@ from rl_insight.data.coverage import Recorded
 from rl_insight.data.health import LEFTOVERS, Ailment, Health, look
 from rl_insight.data.identity import Identity, UserRules
 from rl_insight.data.tree import File, Tree
-from rl_insight.parsers import Found, Parser, mstx_metadata
+from rl_insight.parsers import Found, Parser, mstx_metadata, nvtx_peek
 from rl_insight.parsers.gmm_names import GROUP_LIST
 from rl_insight.pipeline.check_state import State, state_of, verdict
 from rl_insight.problems import Problems
@@ -38,6 +38,9 @@ _NOT_EXPORTED: Mapping[tuple[str, State], Ailment] = {
         "nothing_to_export", "nsys was ended before it made a report of this recording"
     ),
 }
+WORKER_PROCESS = "worker_process"
+"""What Ray calls the process of each capture of nsys that tells no role."""
+
 _LEFTOVER = Ailment("leftover", "was left by a killed writer or copier", harmless=True)
 
 
@@ -75,7 +78,11 @@ class Checked:
     def recorded(self) -> Recorded:
         """What it is to the grid of roles, steps and ranks."""
         who = self.who
-        return Recorded(who.role, who.replica, who.rank_id, who.step, who.world_size, self.gives)
+        role = who.role
+        if role is None and self.parser == "nvtx" and who.rank_id is not None:
+            # The stages are inside; that the process was recorded is known without them.
+            role = WORKER_PROCESS
+        return Recorded(role, who.replica, who.rank_id, who.step, who.world_size, self.gives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,9 @@ def _metadata(
         told = mstx_metadata.read(around.tree.root, found.files, Problems())
         names = ("role", "step", "world_size", "tp", "pp", "dp", "ep")
         return {"rank_id": told.rank(Problems()), **{name: getattr(told, name) for name in names}}
+    if parser.name == "nvtx":
+        ends = [text for _, health in looked[:1] for text in (health.head, health.tail)]
+        return nvtx_peek.told(around.tree.root, found.path, found.files, ends)
     return found.peek() if found.peek is not None else {}
 
 

@@ -8,6 +8,7 @@ from rl_insight.data.coverage_words import sentences
 from rl_insight.data.tree import File
 from rl_insight.pipeline.check import Census
 from rl_insight.pipeline.check_grid import grid_lines
+from rl_insight.pipeline.check_inputs import WORKER_PROCESS
 from rl_insight.pipeline.terminal import printable
 from rl_insight.plain_text import count
 from rl_insight.shell_words import command_line
@@ -31,7 +32,7 @@ def report(census: Census) -> list[str]:
     for title, body in (
         ("Inputs", _inputs(census)),
         *_grids(census),
-        ("Missing", _capped(_missing(census), _MOST_LINES)),
+        ("Missing" if census.missing else "Not known", _capped(_missing(census), _MOST_LINES)),
         ("Damaged, empty, or not to be read as it is", _capped(_troubles(census), _MOST_TROUBLES)),
         ("Passed over", _capped(_skipped(census), _MOST_LINES)),
         ("To do", list(actions(census))),
@@ -39,7 +40,10 @@ def report(census: Census) -> list[str]:
         if body:
             lines += ["", f"{title}:", *(f"  {line}" for line in body)]
     if census.inputs and not census.lacking:
-        lines += ["", "Nothing is missing, and no file is damaged at its ends."]
+        whole = "No file is damaged at its ends."
+        if not census.unplaced:
+            whole = "Nothing is missing, and no file is damaged at its ends."
+        lines += ["", whole]
     return lines
 
 
@@ -91,6 +95,8 @@ def _inputs(census: Census) -> list[str]:
         lines.append(
             f"{parser}: {count(len(own), 'input')}, {size}: {told}; {listed or 'no files'}"
         )
+    for parser, number in census.others.items():
+        lines.append(f"{count(number, 'file')} of {parser}, which was not asked for")
     if census.unclaimed:
         lines.append(f"{count(census.unclaimed, 'file')} of no profiler that is known")
     return lines
@@ -100,11 +106,21 @@ def _grids(census: Census) -> Iterator[tuple[str, list[str]]]:
     for preset, found in census.coverage.items():
         recorded = [one.recorded for one in census.inputs if one.preset == preset]
         processes = f"{found.ranks_present:,} of {count(found.ranks_expected, 'rank')}"
-        yield f"Ranks there of those expected ({preset}, {processes})", grid_lines(recorded, found)
+        lines = grid_lines(recorded, found)
+        if WORKER_PROCESS in {one.role for one in recorded}:
+            lines.append("The stages and steps in captures of nsys are known once they are read.")
+        yield f"Ranks there of those expected ({preset}, {processes})", lines
 
 
 def _missing(census: Census) -> list[str]:
-    return [printable(line) for found in census.coverage.values() for line in sentences(found)]
+    told = [line for found in census.coverage.values() for line in sentences(found)]
+    lines = [printable(line) for line in (*told, *census.unfinished)]
+    if census.unplaced:
+        lines.append(
+            f"of {count(census.unplaced, 'input')} the role or the rank is known only once "
+            "read: whether any of those is missing cannot be told here"
+        )
+    return lines
 
 
 def _troubles(census: Census) -> list[str]:

@@ -201,7 +201,8 @@ def _peeked_rank(found: Found) -> int | None:
 
 
 def _nothing_found(tree: Tree, names: Sequence[str], passed_over: Sequence[Skipped]) -> str:
-    where = f"input.path: {str(tree.root)!r}"
+    place = tree.absolute(tree.files[0].path) if tree.single else tree.root
+    where = f"input.path: {str(place)!r}"
     if not tree.files and not tree.unreadable:
         return f"{where} is empty: there is nothing to read"
     others = _other_kinds(tree, names)
@@ -213,11 +214,26 @@ def _nothing_found(tree: Tree, names: Sequence[str], passed_over: Sequence[Skipp
     endings = Counter(PurePosixPath(file.path).suffix or "no suffix" for file in tree.files)
     common = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(3))
     among = f" among its {_count(len(tree.files), 'file')} ({common})" if tree.files else ""
+    if tree.single:
+        told = f": {passed_over[0].reason}" if passed_over else ""
+        return f"{where} is no {_either(names)} profile{told}"
     reasons = [f"{row.path}: {row.reason}" for row in passed_over]
     reasons += [f"{path}: {reason}" for path, reason in tree.unreadable]
     more = f"; not read: {reasons[0]}" if reasons else ""
     more += f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
     return f"{where} holds no {_either(names)} profile{among}{more}"
+
+
+def known_to_others(tree: Tree, names: Collection[str]) -> dict[str, set[str]]:
+    """The files that parsers other than `names` claim or pass over, by parser."""
+    known: dict[str, set[str]] = {}
+    for name in PARSERS.names():
+        # As below: a broken package of somebody else must not hide what is asked for.
+        with contextlib.suppress(PluginError):
+            if name not in names:
+                own = {path for one in PARSERS.get(name).discover(tree) for path in one.files}
+                known[name] = own
+    return known
 
 
 def _other_kinds(tree: Tree, names: Collection[str]) -> list[tuple[Parser, int]]:

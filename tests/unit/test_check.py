@@ -11,6 +11,16 @@ import pytest
 from rl_insight.help import help_text
 from rl_insight.main import main
 from rl_insight.pipeline.check_command import HELP
+from tests.nvtx_exports import (
+    details,
+    session,
+    system_fact,
+    text_range,
+    variable,
+    write_database,
+    write_folder,
+    write_lines,
+)
 
 TIME = "20260814122731089"
 
@@ -297,3 +307,85 @@ def test_a_thousand_ranks_fit_on_a_screen(tmp_path, capsys):
     assert code == 3
     assert "actor_update step 1: 1,021 of 1,024 ranks, ranks 7-8, 600 missing" in out
     assert len(out.splitlines()) < 30
+
+
+def export(root, pid, number, rank=None, world=4, form="sqlite"):
+    rows = [details(), session(), text_range(5, 900, "update_actor", pid=pid)]
+    rows += [system_fact("Hostname", f"gpu{pid}"), variable("HF_TOKEN", "secretsecret")]
+    if rank is not None:
+        rows += [variable("RANK", str(rank)), variable("WORLD_SIZE", str(world))]
+    name = f"worker_process_{pid}.{number}"
+    if form == "sqlite":
+        return write_database(root / f"{name}.sqlite", rows)
+    if form == "jsonl":
+        return write_lines(root / f"{name}.jsonl", rows)
+    return write_folder(root / name, rows, form)
+
+
+@pytest.mark.parametrize("form", ["sqlite", "jsonl", "parquet", "arrow"])
+def test_the_rank_of_a_capture_of_nsys_is_told_by_its_environment(form, tmp_path, capsys):
+    root = tmp_path / "in"
+    root.mkdir()
+    for rank in range(4):
+        for number in (1, 2):
+            export(root, 70_000 + rank, number, rank, form=form)
+    code, out = told(capsys, root)
+    assert code == 0
+    assert re.search(r"worker_process +0-3 +4/4\n", out)
+    assert "The stages and steps in captures of nsys are known once they are read." in out
+    assert "secret" not in out
+    found = as_json(capsys, root)
+    whose = [(one["rank_id"], one["world_size"], one["host"]) for one in found["inputs"]]
+    assert whose == [(rank, 4, f"gpu{70_000 + rank}") for rank in (0, 0, 1, 1, 2, 2, 3, 3)]
+    lost = sorted(root.glob("worker_process_70002.2*"))[0]
+    lost.rename(tmp_path / "elsewhere")
+    code, out = told(capsys, root)
+    assert code == 3
+    assert "worker_process capture 2: 3 of 4 ranks, rank 2 missing" in out
+
+
+def test_a_rank_that_only_the_world_size_tells_of_is_missing(tmp_path, capsys):
+    for rank in (0, 1, 3):
+        export(tmp_path, 70_000 + rank, 1, rank)
+    assert "worker_process: 3 of 4 ranks, rank 2 missing" in told(capsys, tmp_path)[1]
+
+
+def test_where_no_rank_can_be_told_it_does_not_say_that_none_is_missing(tmp_path, capsys):
+    export(tmp_path, 70_000, 1)
+    write_database(tmp_path / "report1.sqlite", [details(), text_range(5, 900, "train", pid=7)])
+    code, out = told(capsys, tmp_path)
+    assert code == 0
+    assert "of 2 inputs the role or the rank is known only once read" in out
+    assert "Nothing is missing" not in out
+    assert out.splitlines()[-1] == "No file is damaged at its ends."
+    assert as_json(capsys, tmp_path)["unplaced"] == 2
+
+
+def test_a_cell_of_which_only_a_leftover_is_there(run, capsys):
+    lost = name_of("actor-update", 2, 1)
+    (run / lost).rename(run / lost.replace(".json.gz", ".json.tmp"))
+    # Beside a complete trace it is no news.
+    place(run, name_of("actor-update", 3, 1).replace(".json.gz", ".json.tmp"), b"{")
+    _, out = told(capsys, run)
+    assert "actor_update step 2: 3 of 4 ranks, rank 1 missing" in out
+    assert out.count("only an unfinished .tmp is there") == 1
+    (said,) = as_json(capsys, run)["unfinished"]
+    assert said.startswith("actor_update step 2 rank 1: only an unfinished .tmp is there: actor_")
+
+
+def test_files_of_others_are_not_called_unknown(run, capsys):
+    export(run, 70_000, 1, 0)
+    place(run, "notes.txt", b"hello")
+    _, out = told(capsys, run, "--profiler-type", "torch")
+    assert "  1 file of nvtx, which was not asked for" in out.splitlines()
+    assert "  1 file of no profiler that is known" in out.splitlines()
+    found = as_json(capsys, run, "--profiler-type", "torch")
+    assert (found["others"], found["unclaimed"]) == ({"nvtx": 1}, 1)
+
+
+def test_one_file_that_is_no_profile_is_called_by_its_own_name(tmp_path, capsys):
+    notes = place(tmp_path, "notes.txt", b"hello")
+    code, out = told(capsys, notes)
+    assert code == 1
+    assert f"Nothing to draw: {str(notes)!r} is no " in out
+    assert "among its" not in out
