@@ -21,10 +21,11 @@ from rl_insight.parsers.mstx_capture import MstxCapture
 from rl_insight.parsers.mstx_db_device import Take
 from rl_insight.parsers.mstx_events import Wanted, is_library_domain
 from rl_insight.parsers.mstx_metadata import Told
-from rl_insight.parsers.mstx_queries import AscendDatabase, Rows
+from rl_insight.parsers.mstx_queries import AscendDatabase
 from rl_insight.parsers.sieve import Sieve
 from rl_insight.problems import Problems
 from rl_insight.readers.sqlite import database
+from rl_insight.readers.table_rows import Rows, TableQuery
 from rl_insight.readers.timestamps import NOT_A_TIME
 
 _STAGE_TYPES = (1, 2)
@@ -106,15 +107,15 @@ class _Reading:
         mstx_db_device.join_nameless(self._capture)
         self._capture.pid = self._pid()
 
-    def _load(self, table: str, query: str, take: Take) -> None:
-        """Ask `table` a question whose rows begin with start and end; `take` those with a time.
+    def _load(self, query: TableQuery, take: Take) -> None:
+        """Ask a table a question whose rows begin with start and end; `take` those with a time.
 
         Which of the doubtful ones have one is known only when all tables were asked.
         """
-        for rows in self._asked.chunks(table, query):
+        for rows in self._asked.chunks(query):
             self._capture.events += len(rows)
             starts, durations = _times(rows)
-            good = self._sieve.certain(_Answer(table, rows, take), starts, durations)
+            good = self._sieve.certain(_Answer(query.table, rows, take), starts, durations)
             take(list(compress(rows, good.tolist())), starts[good], durations[good])
 
     def _settle(self) -> None:
@@ -129,9 +130,10 @@ class _Reading:
             return
         messages, domains = asked.texts(table, "message"), asked.texts(table, "domainId")
         columns = [asked.optional(table, name) for name in ("message", "domainId", "globalTid")]
-        query = f"SELECT {asked.times(table)}, {', '.join(columns)} FROM {table}"
+        condition = "TRUE"
         if asked.has(table, "eventType"):
-            query += f" WHERE CAST(eventType AS INTEGER) IN ({', '.join(map(str, _STAGE_TYPES))})"
+            condition = f"CAST(eventType AS INTEGER) IN ({', '.join(map(str, _STAGE_TYPES))})"
+        query = TableQuery(table, f"{asked.times(table)}, {', '.join(columns)}", condition)
 
         problems = self._capture.problems
 
@@ -152,7 +154,7 @@ class _Reading:
                 "unnamed_range", "warning", unnamed, example="its message is not in STRING_IDS"
             )
 
-        self._load(table, query, take)
+        self._load(query, take)
 
     def _host_ranges(self) -> None:
         """Stages and batches among the operations of PyTorch: `record_function` is one of them."""
@@ -168,31 +170,30 @@ class _Reading:
         if not numbers:
             return
         columns = [asked.optional(table, name) for name in ("name", "globalTid")]
-        query = f"SELECT {asked.times(table)}, {', '.join(columns)} FROM {table}"
-        query += f" WHERE name IN ({numbers})"
+        asked_for = f"{asked.times(table)}, {', '.join(columns)}"
+        query = TableQuery(table, asked_for, f"name IN ({numbers})")
 
         def take(rows: Rows, starts: IntArray, durations: IntArray) -> None:
             for row, start, duration in zip(rows, starts.tolist(), durations.tolist(), strict=True):
                 self._capture.annotations.add(start, start + duration, names[row[2]], _tid(row[3]))
 
-        self._load(table, query, take)
+        self._load(query, take)
 
     def _host_extent(self) -> None:
         """From when to when anything happened, where no device and no range tells."""
         for table in _HOST_TABLES:
             if self._asked.has(table, "startNs", "endNs"):
                 self._load(
-                    table,
-                    f"SELECT {self._asked.times(table)} FROM {table}",
+                    TableQuery(table, self._asked.times(table)),
                     lambda rows, starts, durations: None,
                 )
 
     def _pid(self) -> int | None:
         for table, column in (("TASK", "globalPid"), ("MSTX_EVENTS", "globalTid")):
             if self._asked.has(table, column):
-                query = f"SELECT CAST({column} AS INTEGER) FROM {table} LIMIT 1"
-                for (number,) in self._asked.rows(table, query):
-                    pid = count_of(number)
+                found = self._asked.first(table, f"CAST({column} AS INTEGER)")
+                if found is not None:
+                    pid = count_of(found[0])
                     return pid >> 32 if pid and column == "globalTid" else pid
         return None
 

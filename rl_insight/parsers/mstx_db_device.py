@@ -10,13 +10,14 @@ from rl_insight.parsers.collectives import count_of
 from rl_insight.parsers.kernel_names import COMMUNICATION, COMPUTING, MEMORY
 from rl_insight.parsers.mstx_capture import FREE, AscendDevice, MstxCapture
 from rl_insight.parsers.mstx_ops import DATA_TYPES, call, copies, is_driver, task_class
-from rl_insight.parsers.mstx_queries import AscendDatabase, Rows
+from rl_insight.parsers.mstx_queries import AscendDatabase
 from rl_insight.parsers.op_names import LEFT_OUT
+from rl_insight.readers.table_rows import Rows, TableQuery
 
 Take = Callable[[Rows, IntArray, IntArray], None]
 """Takes rows with their starts and durations in ns, all three of one length."""
 
-Load = Callable[[str, str, Take], None]
+Load = Callable[[TableQuery, Take], None]
 
 # msprof's OverlapAnalysisType, and its names in ENUM_OVERLAP_ANALYSIS_TYPE.
 _ANALYSIS: dict[object, int] = {0: COMPUTING, 1: COMMUNICATION, 2: COMMUNICATION, 3: FREE}
@@ -71,10 +72,12 @@ def _computing(database: AscendDatabase, capture: MstxCapture, load: Load) -> No
     # Each task once, whatever stands in the tables: numbers that repeat in both would multiply.
     # CROSS: SQLite goes through the tasks, so that those before a damaged page are found.
     name = database.optional("COMPUTE_TASK_INFO", "name")
-    query = (
-        f"{_select(database, 'TASK')}, info.name FROM TASK CROSS JOIN (SELECT "
+    query = TableQuery(
+        "TASK",
+        f"{_columns(database, 'TASK')}, info.name",
+        join="CROSS JOIN (SELECT "
         f"globalTaskId AS task, min({name}) AS name FROM COMPUTE_TASK_INFO GROUP BY globalTaskId) "
-        "AS info ON info.task = TASK.globalTaskId"
+        "AS info ON info.task = TASK.globalTaskId",
     )
     unnamed = names.code(COMPUTING, _UNNAMED)
     take = _tasks(capture, codes, unnamed)
@@ -85,7 +88,7 @@ def _computing(database: AscendDatabase, capture: MstxCapture, load: Load) -> No
         capture.problems.add("unnamed_kernel", "warning", count, example=example)
         take(rows, starts, durations)
 
-    load("TASK", query, take_named)
+    load(query, take_named)
 
 
 def _copies(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
@@ -100,11 +103,9 @@ def _copies(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
         conditions.append("globalTaskId IN (SELECT globalTaskId FROM MEMCPY_INFO)")
     if conditions:
         codes = {number: names.code(MEMORY, text) for number, text in types.items()}
-        query = (
-            f"{_select(database, 'TASK')}, {database.optional('TASK', 'taskType')} "
-            f"FROM TASK WHERE {' OR '.join(conditions)}"
-        )
-        load("TASK", query, _tasks(capture, codes, names.code(MEMORY, _UNNAMED)))
+        columns = f"{_columns(database, 'TASK')}, {database.optional('TASK', 'taskType')}"
+        query = TableQuery("TASK", columns, " OR ".join(conditions))
+        load(query, _tasks(capture, codes, names.code(MEMORY, _UNNAMED)))
 
 
 def _by_type(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
@@ -114,8 +115,8 @@ def _by_type(database: AscendDatabase, capture: MstxCapture, load: Load) -> None
         category = task_class(text, text)
         if category is not None:
             codes[number] = capture.names.code(category, text)
-    query = f"{_select(database, 'TASK')}, {database.optional('TASK', 'taskType')} FROM TASK"
-    load("TASK", query, _tasks(capture, codes, LEFT_OUT))
+    columns = f"{_columns(database, 'TASK')}, {database.optional('TASK', 'taskType')}"
+    load(TableQuery("TASK", columns), _tasks(capture, codes, LEFT_OUT))
 
 
 def _communication(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
@@ -136,7 +137,8 @@ def _communication(database: AscendDatabase, capture: MstxCapture, load: Load) -
             device, join = "NULL", ""
     columns = [database.optional(table, name) for name in ("opName", "opType", "groupName")]
     columns += [database.optional(table, name) for name in ("count", "dataType")]
-    query = f"SELECT {database.times(table)}, {device}, {', '.join(columns)} FROM {table} {join}"
+    asked_for = f"{database.times(table)}, {device}, {', '.join(columns)}"
+    query = TableQuery(table, asked_for, join=join)
 
     def take(rows: Rows, starts: IntArray, durations: IntArray) -> None:
         calls = [
@@ -156,7 +158,7 @@ def _communication(database: AscendDatabase, capture: MstxCapture, load: Load) -
             chosen = [calls[at] for at in np.flatnonzero(own).tolist()]
             owner.add_calls(starts[own], durations[own], chosen, codes[own])
 
-    load(table, query, take)
+    load(query, take)
 
 
 def _analysis(database: AscendDatabase, capture: MstxCapture, load: Load) -> None:
@@ -176,26 +178,27 @@ def _analysis(database: AscendDatabase, capture: MstxCapture, load: Load) -> Non
         for number, category in classes.items()
     }
     table = "OVERLAP_ANALYSIS"
-    query = f"{_select(database, table)}, {database.optional(table, 'type')} FROM {table}"
+    query = TableQuery(table, f"{_columns(database, table)}, {database.optional(table, 'type')}")
 
     def take(rows: Rows, starts: IntArray, durations: IntArray) -> None:
         numbers = np.array([codes.get(row[_NAME], FREE) for row in rows], dtype=np.int64)
         for device, own in _owners(capture, rows):
             device.add_overlap(starts[own], durations[own], numbers[own])
 
-    load(table, query, take)
+    load(query, take)
 
 
 def _is_finished(database: AscendDatabase) -> bool:
     """Whether the analysis is complete: MindStudio Insight notes how far it is with its own."""
     if not database.has("status_info", "key", "value"):
         return True
-    query = "SELECT value FROM status_info WHERE key = 'OVERLAP_ANALYSIS_STATUS'"
-    return all(value == "FINISH" for (value,) in database.rows("status_info", query))
+    query = TableQuery("status_info", "value", "key = 'OVERLAP_ANALYSIS_STATUS'")
+    return all(value == "FINISH" for (value,) in database.rows(query))
 
 
-def _select(database: AscendDatabase, table: str) -> str:
-    return f"SELECT {database.times(table)}, {database.optional(table, 'deviceId')}"
+def _columns(database: AscendDatabase, table: str) -> str:
+    """Start, end and device, with which every question about a device begins."""
+    return f"{database.times(table)}, {database.optional(table, 'deviceId')}"
 
 
 def _tasks(capture: MstxCapture, codes: Mapping[object, int], default: int) -> Take:

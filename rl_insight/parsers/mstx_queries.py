@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from rl_insight.problems import Problems
 from rl_insight.readers import sqlite
-
-Rows = list[tuple[object, ...]]
+from rl_insight.readers.table_rows import LostRowsError, Rows, TableQuery, table_chunks
 
 _LONGEST_TEXT = 500
 _MOST_ROWS = 10_000
@@ -49,16 +48,13 @@ class AscendDatabase:
             return False
         return self.has(table, *columns)
 
-    def chunks(self, table: str, query: str, values: Sequence[object] = ()) -> Iterator[Rows]:
-        """The rows of `query`, which goes through `table` in no certain order, in chunks.
-
-        Around a damaged page, those before it and those behind it.
-        """
+    def chunks(self, query: TableQuery, values: Sequence[object] = ()) -> Iterator[Rows]:
+        """The rows of `query` in chunks; around a damaged page those before it and behind it."""
         try:
-            yield from sqlite.chunks(self._connection, query, values, both_ways=True)
-            self._check(table)
+            yield from table_chunks(self._connection, query, values)
+            self._check(query.table)
         except sqlite.DAMAGE as error:
-            self._lose(table, error)
+            self._lose(query.table, error)
 
     def is_whole(self, table: str) -> bool:
         """Whether no page of `table` is damaged; where one is, that is a problem."""
@@ -73,10 +69,21 @@ class AscendDatabase:
             self._checked.add(table)
             sqlite.check(self._connection, table)
 
-    def rows(self, table: str, query: str, values: Sequence[object] = ()) -> Rows:
+    def first(self, table: str, columns: str) -> tuple[object, ...] | None:
+        """The `columns` of some row of `table`; None where it has none."""
+        query = f"SELECT {columns} FROM {sqlite.quoted(table)} LIMIT 1"
+        try:
+            found: tuple[object, ...] | None = self._connection.execute(query).fetchone()
+            self._check(table)
+        except sqlite.DAMAGE as error:
+            self._lose(table, error)
+            return None
+        return found
+
+    def rows(self, query: TableQuery, values: Sequence[object] = ()) -> Rows:
         """All rows of a `query` that gives few; of a hostile one some ten thousand."""
         found: Rows = []
-        for chunk in self.chunks(table, query, values):
+        for chunk in self.chunks(query, values):
             found += chunk
             if len(found) >= _MOST_ROWS:
                 break
@@ -89,16 +96,15 @@ class AscendDatabase:
         """
         if not self.needs("STRING_IDS", "id", "value") or not self.has(table, column):
             return {}
-        query = (
-            f"SELECT CAST(id AS INTEGER), substr(CAST(value AS TEXT), 1, {_LONGEST_TEXT}) "
-            "FROM STRING_IDS WHERE value IS NOT NULL"
-        )
+        condition = "value IS NOT NULL"
         if self.is_whole(table):
             # Else this would end with the first of its damaged pages, before any text was found.
-            query += f" AND id IN (SELECT {column} FROM {table})"
+            condition += f" AND id IN (SELECT {column} FROM {table})"
+        columns = f"CAST(id AS INTEGER), substr(CAST(value AS TEXT), 1, {_LONGEST_TEXT})"
+        query = TableQuery("STRING_IDS", columns, condition)
         found: dict[object, str] = {}
         characters = conflicts = left_out = 0
-        for chunk in self.chunks("STRING_IDS", query):
+        for chunk in self.chunks(query):
             for number, text in chunk:
                 name = str(text)
                 if number in found:
@@ -116,7 +122,7 @@ class AscendDatabase:
         """The names in an ENUM table, by their number."""
         if not self.has(table, "id", "name"):
             return {}
-        rows = self.rows(table, f"SELECT id, name FROM {table}")
+        rows = self.rows(TableQuery(table, "id, name"))
         return {number: str(name) for number, name in rows}
 
     def times(self, table: str) -> str:
@@ -138,5 +144,8 @@ class AscendDatabase:
 
     def _lose(self, table: str, error: Exception) -> None:
         if table not in self._damaged:
-            self._damaged[table] = str(error)
-            self._problems.add("table_unreadable", "warning", example=f"{table}: {error}")
+            why = str(error)
+            if isinstance(error, LostRowsError):
+                why = f"{error.lost} are lost: {error}"
+            self._damaged[table] = why
+            self._problems.add("table_unreadable", "warning", example=f"{table}: {why}")

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_environment as environment
@@ -20,8 +20,8 @@ from rl_insight.parsers.nvtx_rows import (
     Work,
 )
 from rl_insight.problems import Problems
-from rl_insight.readers.behind_damage import Behind
-from rl_insight.readers.sqlite import check, chunks, columns, database, decoded, quoted
+from rl_insight.readers.sqlite import check, columns, database, decoded, quoted
+from rl_insight.readers.table_rows import LostRowsError, Rows, TableQuery, table_chunks
 
 _LONGEST_VALUE: Final = 300
 _TEXTS: Final = ("name", "value", "text")
@@ -30,18 +30,6 @@ _USES: Final = (
     (rows.KERNEL, "demangledName"),
     (rows.KERNEL, "shortName"),
 )
-
-
-class _Query(NamedTuple):
-    """What is asked for of a table: columns and condition, as SQL."""
-
-    table: str
-    columns: str
-    condition: str
-
-    @property
-    def text(self) -> str:
-        return f"SELECT {self.columns} FROM {quoted(self.table)} WHERE {self.condition}"
 
 
 class SqliteRows:
@@ -79,40 +67,26 @@ class SqliteRows:
 
     def _chunks(
         self, connection: sqlite3.Connection, table: str, present: Mapping[str, Sequence[str]]
-    ) -> Iterator[list[tuple[object, ...]]]:
+    ) -> Iterator[Rows]:
         """The rows of `table`; of a damaged one those before and behind the damage."""
         try:
             for query in self._queries(table, present):
-                given = 0
                 try:
-                    for chunk in chunks(connection, query.text):
-                        given += len(chunk)
-                        yield chunk
-                except sqlite3.DatabaseError as error:
-                    yield from self._past_damage(connection, table, query, given, error)
+                    yield from table_chunks(connection, query)
+                except LostRowsError:
+                    if table != rows.STRINGS:
+                        raise
+                    # Asked for were those that other tables speak of, and one of these may be
+                    # damaged.
+                    yield from table_chunks(connection, TableQuery(table, query.columns))
                     return
             if table in present:
                 check(connection, table)
+        except LostRowsError as error:
+            example = f"{table} has lost {error.lost}: {error}"
+            self._problems.add("table_damaged", "warning", example=example)
         except sqlite3.DatabaseError as error:
             self._lose(table, str(error))
-
-    def _past_damage(
-        self,
-        connection: sqlite3.Connection,
-        table: str,
-        query: "_Query",
-        given: int,
-        error: sqlite3.Error,
-    ) -> Iterator[list[tuple[object, ...]]]:
-        """What else can be had of a query that failed after `given` rows."""
-        if table == rows.STRINGS:
-            # Asked for were those that other tables speak of, and one of these may be damaged.
-            yield from chunks(connection, f"SELECT {query.columns} FROM {quoted(table)}")
-            return
-        behind = Behind(connection, query.columns, quoted(table), query.condition, given)
-        yield from behind
-        example = f"{table} has lost {behind.lost}: {error}"
-        self._problems.add("table_damaged", "warning", example=example)
 
     def _present(self, connection: sqlite3.Connection) -> dict[str, Sequence[str]]:
         """The tables that are there, with the names of their columns."""
@@ -130,7 +104,7 @@ class SqliteRows:
     def _lose(self, table: str, why: str) -> None:
         self._problems.add("table_damaged", "warning", example=f"{table}: {why}")
 
-    def _queries(self, table: str, present: Mapping[str, Sequence[str]]) -> Iterator["_Query"]:
+    def _queries(self, table: str, present: Mapping[str, Sequence[str]]) -> Iterator[TableQuery]:
         """What is asked for of `table`: rows that nobody needs never leave the database."""
         names = present.get(table, ())
         missing = [name for name in rows.NEEDED.get(table, ()) if name not in names]
@@ -143,7 +117,7 @@ class SqliteRows:
         # A column that this version of nsys does not write is null.
         wanted = [_bounded(name) if name in names else "NULL" for name in rows.COLUMNS[table]]
         for condition in _conditions(table, present):
-            yield _Query(table, ", ".join(wanted), condition)
+            yield TableQuery(table, ", ".join(wanted), condition)
 
 
 def _bounded(name: str) -> str:

@@ -95,28 +95,12 @@ def check(connection: sqlite3.Connection, table: str) -> None:
 
 
 def chunks(
-    connection: sqlite3.Connection,
-    query: str,
-    values: Sequence[object] = (),
-    *,
-    both_ways: bool = False,
+    connection: sqlite3.Connection, query: str, values: Sequence[object] = ()
 ) -> Iterator[list[tuple[object, ...]]]:
     """The rows of `query`, some ten thousand at a time, so that memory stays bounded.
 
-    Where the database is damaged, those before the damage are given before that is raised; with
-    `both_ways`, for a query that goes through one table in no certain order, those behind it, too.
+    Where the database is damaged, those before the damage are given before that is raised.
     """
-    try:
-        yield from _one_way(connection, query, values)
-    except DAMAGE as error:
-        if both_ways and not isinstance(error, sqlite3.OperationalError):
-            yield from _from_behind(connection, query, values)
-        raise
-
-
-def _one_way(
-    connection: sqlite3.Connection, query: str, values: Sequence[object]
-) -> Iterator[list[tuple[object, ...]]]:
     given = 0
     rows: list[tuple[object, ...]] = []
     try:
@@ -137,27 +121,6 @@ def _one_way(
         if rows:
             yield rows
         raise
-
-
-def _from_behind(
-    connection: sqlite3.Connection, query: str, values: Sequence[object]
-) -> Iterator[list[tuple[object, ...]]]:
-    """The rows from the last one back to the damage at which the way forward ended.
-
-    They are counted first: where nothing stops the way back, there is no telling which of its rows
-    were seen before, and none is given.
-    """
-    # SQLite, "PRAGMA reverse_unordered_selects": what has no ORDER BY comes the other way round.
-    connection.execute("PRAGMA reverse_unordered_selects = ON")
-    try:
-        with contextlib.suppress(*DAMAGE):
-            for _ in _one_way(connection, query, values):
-                pass
-            return
-        with contextlib.suppress(*DAMAGE):
-            yield from _one_way(connection, query, values)
-    finally:
-        connection.execute("PRAGMA reverse_unordered_selects = OFF")
 
 
 def page_damage(connection: sqlite3.Connection, table: str | None = None) -> str | None:

@@ -112,12 +112,15 @@ MANY: dict[str, Any] = {
 @pytest.mark.parametrize("place", [1, 5, -2])
 def test_a_damaged_page_costs_only_the_rows_on_it(tmp_path: Path, place: int) -> None:
     # GIVEN a page of tasks that never reached the disk, not the first and not the last
-    lost = 0
+    lost = first = 0
 
     def damage(path: Path) -> None:
-        nonlocal lost
-        number = pages(path, "TASK")[place]
+        nonlocal lost, first
+        leaves = pages(path, "TASK")
+        number = leaves[place]
         lost = rows_in(path, number)
+        # The tasks have ids from 1 on.
+        first = 1 + sum(rows_in(path, before) for before in leaves[:place])
         zeroed(path, number)
 
     seen = run(tmp_path, damage, **MANY)
@@ -133,7 +136,8 @@ def test_a_damaged_page_costs_only_the_rows_on_it(tmp_path: Path, place: int) ->
     kept = 1 + 5_000 - lost + 1 + 1 + 1
     assert seen.state == (
         "salvaged",
-        "the database is damaged (TASK: database disk image is malformed); "
+        f"the database is damaged (TASK: its rows {first:,} to {first + lost - 1:,} are lost: "
+        "database disk image is malformed); "
         f"the {kept:,} rows that could be read are kept",
     )
 

@@ -120,14 +120,14 @@ def test_no_value_of_a_database_is_taken_whole(
     longest = 0
     real = sqlite.chunks
 
-    def watched(connection: sqlite3.Connection, query: str) -> object:
+    def watched(connection: sqlite3.Connection, query: str, values: Sequence[object]) -> object:
         nonlocal longest
-        for chunk in real(connection, query):
-            values = [value for row in chunk for value in row if isinstance(value, str | bytes)]
-            longest = max(longest, *map(len, values), 0)
+        for chunk in real(connection, query, values):
+            texts = [value for row in chunk for value in row if isinstance(value, str | bytes)]
+            longest = max(longest, *map(len, texts), 0)
             yield chunk
 
-    monkeypatch.setattr("rl_insight.parsers.nvtx_sqlite.chunks", watched)
+    monkeypatch.setattr("rl_insight.readers.table_rows.chunks", watched)
     parsed = parse_file(tmp_path, "a.sqlite")
     # THEN nothing larger than a name ever left it
     assert stage(parsed)["name"] == "actor_update"

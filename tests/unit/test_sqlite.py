@@ -4,7 +4,6 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -85,30 +84,6 @@ def test_the_rows_before_the_damage_are_given(tmp_path: Path) -> None:
     # THEN those before come, in order, and then the error
     assert 100 < len(seen) < 1_000
     assert seen == list(range(1, len(seen) + 1))
-
-
-def test_the_rows_behind_the_damage_are_given_too(tmp_path: Path) -> None:
-    # GIVEN 1,000 rows of 100 bytes, and a page of zeros in the middle, which holds some 35 of them
-    script = (
-        "CREATE TABLE events (x, y); WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
-        "FROM n LIMIT 1000) INSERT INTO events SELECT x, zeroblob(100) FROM n"
-    )
-    path = made(tmp_path / "a.db", script)
-    content = bytearray(path.read_bytes())
-    page = content[12 * 4096 : 13 * 4096]
-    assert page[0] == 13  # a leaf of a table
-    on_page = int.from_bytes(page[3:5])
-    content[12 * 4096 : 13 * 4096] = bytes(4096)
-    path.write_bytes(content)
-    # WHEN they are asked for both ways
-    seen: list[Any] = []
-    with pytest.raises(ReadError), database(path) as connection:
-        for chunk in chunks(connection, "SELECT x FROM events", both_ways=True):
-            seen += [x for (x,) in chunk]
-    # THEN each is there once but those on the page
-    lost = set(range(1, 1_001)) - set(seen)
-    assert len(seen) == len(set(seen)) == 1_000 - on_page
-    assert max(lost) - min(lost) == on_page - 1
 
 
 def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
