@@ -16,7 +16,7 @@ class GmmParser:
 
     name = "gmm"
     preset = "heatmap"
-    cache_version = 1
+    cache_version = 2
     tables = ("expert_load",)
     options = ()
 

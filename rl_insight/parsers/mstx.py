@@ -30,7 +30,7 @@ class MstxParser:
 
     name = "mstx"
     preset = "timeline"
-    cache_version = 3
+    cache_version = 4
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 

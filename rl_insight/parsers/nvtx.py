@@ -28,7 +28,7 @@ class NvtxParser:
 
     name = "nvtx"
     preset = "timeline"
-    cache_version = 2
+    cache_version = 3
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 

@@ -33,7 +33,7 @@ class SglangParser:
 
     name = "sglang"
     preset = "heatmap"
-    cache_version = 1
+    cache_version = 2
     tables = ("expert_load",)
     options = ()
 
