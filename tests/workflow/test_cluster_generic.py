@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shlex
 import sys
 from collections import Counter
@@ -13,6 +14,9 @@ import pytest
 from tests.workflow.conftest import rows, run
 
 pytestmark = pytest.mark.workflow
+
+# How Snakemake's log tells that a parse job begins, and with how much memory in MB.
+_PARSE_MEMORY = re.compile(r"^rule parse:(?:\n    .*)*?\n    resources:.*\bmem_mb=(\d+)", re.MULTILINE)
 
 PLUGIN = "snakemake_executor_plugin_cluster_generic"
 
@@ -50,6 +54,9 @@ def test_jobs_go_through_the_commands_of_a_scheduler_and_a_killed_one_is_tried_a
     assert done.jobs == Counter({"parse": 5, "merge": 1, "timeline_html": 1})
     codes = Counter(path.read_text().strip() for path in folder.iterdir() if path.name.isdigit())
     assert codes == Counter({"0": 5, "137": 1})
+    # with more memory than the others
+    (log,) = (output / ".snakemake" / "log").glob("*.log")
+    assert Counter(_PARSE_MEMORY.findall(log.read_text())) == Counter({"600": 4, "1200": 1})
     assert [row["status"] for row in rows(output, "sources")] == ["ok"] * 4
     assert (output / "rl_timeline.html").is_file()
 
