@@ -162,7 +162,8 @@ def _format(head: bytes) -> Format:
             return name
     text = head.lstrip(_BEFORE_JSON)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or head[1:2] == b"\0":
-        return "other"  # UTF-16: the reader understands it, its ends would be misread here
+        # UTF-16 or UTF-32: the reader understands it, its ends would be misread here.
+        return "other"
     if _LINE_OF_JSON.match(text):
         return "json lines"
     return "json" if text[:1] in (b"{", b"[") else "other"

@@ -35,7 +35,12 @@ _UNPACK_BYTES = 256 << 10
 FREE_BYTES = 16 << 30
 MOST_TIMES = 100
 
-_UTF16 = {
+# By the first bytes; those of UTF-32 begin as UTF-16 does.
+_ENCODINGS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    b"{\0\0\0": "utf-32-le",
+    b"[\0\0\0": "utf-32-le",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
     b"{\0": "utf-16-le",
@@ -43,6 +48,7 @@ _UTF16 = {
     b"\0{": "utf-16-be",
     b"\0[": "utf-16-be",
 }
+_HEAD_BYTES = 4
 
 
 class _Source(Protocol):
@@ -159,8 +165,8 @@ class _Gzip:
         return b""
 
 
-class _Utf16:
-    """UTF-16 text (JSON that went through a Windows shell) as UTF-8."""
+class _AsUtf8:
+    """UTF-16 or UTF-32 text (JSON that went through a Windows shell) as UTF-8."""
 
     def __init__(self, source: _Source, encoding: str) -> None:
         self._source = source
@@ -199,10 +205,10 @@ class _PutBack:
 class ByteStream:
     """The unpacked bytes of the file at `path`; use it as a context manager.
 
-    `problems` gets `gzip_truncated`, `gzip_corrupt`, `gzip_trailing`, `read_failed`, `utf16` and
-    `too_large`, each with its offset in the unpacked bytes. `max_bytes` ends the stream after so
-    many of them; without it only a gzip has an end, after FREE_BYTES or MOST_TIMES its size. Memory
-    is bounded in any case.
+    `problems` gets `gzip_truncated`, `gzip_corrupt`, `gzip_trailing`, `read_failed`, `utf16`,
+    `utf32` and `too_large`, each with its offset in the unpacked bytes. `max_bytes` ends the stream
+    after so many of them; without it only a gzip has an end, after FREE_BYTES or MOST_TIMES its
+    size. Memory is bounded in any case.
 
     `origin` is the offset of the first byte given out: 3 after a UTF-8 byte order mark, else 0.
 
@@ -238,20 +244,18 @@ class ByteStream:
         self._file.seek(0)
         source: _Source = _Gzip(self._file, self._problems) if packed else self._file
         head = b""
-        while len(head) < len(codecs.BOM_UTF8):
-            more = source.read(len(codecs.BOM_UTF8) - len(head))
-            if not more:
-                break
+        while len(head) < _HEAD_BYTES and (more := source.read(_HEAD_BYTES - len(head))):
             head += more
-        if head == codecs.BOM_UTF8:
-            self.origin = self._delivered = len(head)
-            return source
+        if head.startswith(codecs.BOM_UTF8):
+            self.origin = self._delivered = len(codecs.BOM_UTF8)
+            return _PutBack(head[self.origin :], source)
         source = _PutBack(head, source)
-        encoding = _UTF16.get(head[:2])
+        encoding = _ENCODINGS.get(head) or _ENCODINGS.get(head[:2])
         if encoding is None:
             return source
-        self._problems.add("utf16", "info", 1, 0, "offsets count the bytes after a change to UTF-8")
-        return _Utf16(source, encoding)
+        code = "utf32" if encoding.startswith("utf-32") else "utf16"
+        self._problems.add(code, "info", 1, 0, "offsets count the bytes after a change to UTF-8")
+        return _AsUtf8(source, encoding)
 
     def readinto(self, target: memoryview) -> int:
         """Fill `target`; returns how many bytes, fewer than it holds only at the end."""

@@ -69,7 +69,7 @@ def test_gzip_members_follow_one_another(
     padding = bytes(7) if padded else b""
     path.write_bytes(b"".join(gzip.compress(part, level) + padding for part in parts))
     expected = b"".join(parts)
-    if expected[:2] in bytestream._UTF16 or expected[:3] == b"\xef\xbb\xbf":
+    if expected.startswith((*bytestream._ENCODINGS, b"\xef\xbb\xbf")):
         return
     text, problems = read(path, target_bytes)
     assert text == expected
@@ -189,6 +189,24 @@ def test_a_byte_order_mark_is_passed_over_and_counted(tmp_path: Path, packed: bo
     assert len(problems) == 0
     with ByteStream(path, problems) as stream:
         assert stream.origin == 3
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("target_bytes", [7, 100_000])
+@pytest.mark.parametrize("first", ["{", "["])
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be with a mark"])
+def test_utf32_becomes_utf8(
+    tmp_path: Path, encoding: str, first: str, target_bytes: int, packed: bool
+) -> None:
+    written = first + '"name": "größer 🚀"}\n' * 10
+    raw = written.encode(encoding.split()[0])
+    if "mark" in encoding:
+        raw = b"\0\0\xfe\xff" + raw
+    path = tmp_path / "utf32.json"
+    path.write_bytes(gzip.compress(raw) if packed else raw)
+    text, problems = read(path, target_bytes)
+    assert text.decode() == written
+    assert the_problem(problems).code == "utf32"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
