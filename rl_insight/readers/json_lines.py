@@ -15,22 +15,14 @@ import msgspec
 
 from rl_insight.problems import Problems
 from rl_insight.readers.bytestream import ByteStream
+from rl_insight.readers.json_row import REPAIR_LIMIT, JsonRow
 from rl_insight.readers.json_text import SPACE, end_of
-from rl_insight.readers.line_pieces import AROUND, Piece, pieces, rest
-from rl_insight.readers.repair import repairs
 from rl_insight.readers.window import Window
 
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
-# Repairs look at the text several times, token by token.
-_REPAIR_LIMIT = 1 << 20
 # Over so many lines a text with line breaks that were not escaped may go.
 _MOST_JOINED = 4
-# What stands for a number that cannot be told: no null, which says that there was none.
-_NO_NUMBER = '"?"'
-
-# Values stay undecoded text: nothing is kept of those that no field asks for.
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 BlockDecoder = Callable[[bytearray, int, int], Sized]
@@ -83,10 +75,8 @@ class JsonLines:
         self.rows_seen = 0
         self._path = path
         self._problems = problems
-        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(row_type)
+        self._line = JsonRow(row_type, problems, flat=flat)
         self._block = struct_decoder(row_type)
-        self._names = {field.encode_name for field in msgspec.structs.fields(row_type)}
-        self._flat = flat
         self._narrow = narrow
         self._block_bytes = block_bytes
         self._max_bytes = max_bytes
@@ -147,49 +137,14 @@ class JsonLines:
             if start < stop:
                 text = bytes(memoryview(window.buffer)[start:stop])
                 offset = window.offset(start)
-                row = self._row(text) or self._bare(text, offset) or self._patiently(text, offset)
+                row = self._line.row(text, offset)
                 if row is None and at >= 0:
                     row, stop = self._over_lines(window, start, stop, end)
                 if row is not None:
                     yield row
                 else:
-                    yield from self._apart(text, offset, whole=at >= 0)
+                    yield from self._line.apart(text, offset, whole=at >= 0)
             start = stop + 1
-
-    def _row(self, text: bytes) -> msgspec.Struct | None:
-        try:
-            row: msgspec.Struct = self._decoder.decode(text)
-            return row
-        except (msgspec.MsgspecError, RecursionError):
-            return None
-
-    def _bare(self, text: bytes, offset: int) -> msgspec.Struct | None:
-        """The row of a line with a comma behind it, as those of a list have by the million."""
-        bare = text.strip(AROUND) if self._flat else text
-        row = self._row(bare) if bare != text else None
-        if row is not None:
-            self._problems.add("line_repaired", "info", 1, offset)
-        return row
-
-    def _patiently(self, text: bytes, offset: int) -> msgspec.Struct | None:
-        """The row of a line that is not as it should be; counts what was dropped or repaired."""
-        if _is_utf8(text):
-            # Where only a value is of an odd type there is nothing to repair.
-            row, dropped = self._relaxed(text)
-            if row is not None:
-                self._problems.add("field_dropped", "warning", dropped, offset)
-                return row
-        repaired = text
-        if len(text) <= _REPAIR_LIMIT:
-            # A guess at where a quote belongs may turn one thing into another: only sure repairs.
-            repaired = next((new for new, sure in repairs(text, _NO_NUMBER) if sure), text)
-        for better in dict.fromkeys((repaired, text)):
-            row, dropped = self._relaxed(better)
-            if row is not None:
-                self._problems.add("line_repaired", "info", int(better != text), offset)
-                self._problems.add("field_dropped", "warning", dropped, offset)
-                return row
-        return None
 
     def _over_lines(
         self, window: Window, start: int, stop: int, end: int
@@ -205,41 +160,13 @@ class JsonLines:
                 break
             at = window.buffer.find(b"\n", last + 1, end)
             last = at if at >= 0 else end
-            if last - start > _REPAIR_LIMIT:
+            if last - start > REPAIR_LIMIT:
                 break
             text = bytes(memoryview(window.buffer)[start:last])
-            row = self._patiently(text, window.offset(start))
+            row = self._line.patiently(text, window.offset(start))
             if row is not None:
                 return row, last
         return None, stop
-
-    def _apart(self, text: bytes, offset: int, *, whole: bool) -> Iterator[msgspec.Struct]:
-        """The rows inside a line that is none as a whole; counts what is left of it."""
-        taken: list[Piece[msgspec.Struct]] = []
-        if self._flat and len(text) <= _REPAIR_LIMIT:
-            taken.extend(pieces(text, self._row))
-        yield from (piece.row for piece in taken)
-        left = rest(text, taken)
-        around = self._row(left.text) if taken and left.text else None
-        if around is not None:
-            # Another writer's line stood in the middle of this one.
-            yield around
-        if around is not None or not left.text:
-            self._problems.add("line_repaired", "info", 1, offset)
-            return
-        code = "line_undecodable" if whole else "truncated"
-        self._problems.add(code, "warning", 1, offset + left.at)
-
-    def _relaxed(self, text: bytes) -> tuple[msgspec.Struct | None, int]:
-        """The row without the fields that are of another type than they should be, and how many."""
-        try:
-            fields = _FIELDS.decode(text)
-        except (msgspec.MsgspecError, RecursionError):
-            return None, 0
-        known = {key: raw for key, raw in fields.items() if key in self._names}
-        parts = [b"%b:%b" % (msgspec.json.encode(key), bytes(raw)) for key, raw in known.items()]
-        good = [part for part in parts if self._row(b"{%b}" % part) is not None]
-        return self._row(b"{%b}" % b",".join(good)), len(parts) - len(good)
 
     def _pass_line(self, window: Window) -> None:
         """Pass by the rest of a line that is too large, up to the next one."""
@@ -253,11 +180,3 @@ class JsonLines:
             window.start = window.end
             if not window.fill(self._block_bytes):
                 return
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
