@@ -11,6 +11,8 @@ rule merge:
         "logs/merge.log",
     benchmark:
         "benchmarks/merge.tsv"
+    # It reads units while it completes others.
+    threads: 2
     retries: 1
     conda:
         "../envs/rl-insight.yaml"
