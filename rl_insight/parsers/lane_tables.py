@@ -24,7 +24,8 @@ class LaneRows:
     """What all rows of one lane share; `base_ns` is added to their times.
 
     `within` is from when to when the capture goes, as it counts them (ns): what a stray time puts
-    elsewhere was counted as a problem, and is no row.
+    elsewhere was counted as a problem, and is no row. `in_part` holds where a part of the device's
+    activity is lost: then no stage has a breakdown, since what is lost would count as free.
     """
 
     lane_id: str
@@ -33,6 +34,7 @@ class LaneRows:
     host: str | None = None
     base_ns: int = 0
     within: tuple[int, int] | None = None
+    in_part: bool = False
 
     def span_ids(self, spans: Sequence[Span]) -> list[str]:
         """One id for each of `spans`."""
@@ -74,13 +76,26 @@ def span_table(spans: Sequence[Span], ids: Sequence[str], lane: LaneRows) -> pa.
     )
 
 
-def breakdown_table(seen: Seen, stage_ids: Sequence[str], lane: LaneRows) -> pa.Table:
-    """Rows of `breakdown`: one for each stage with device activity."""
+def breakdown_table(
+    seen: Seen, windows: Windows, stage_ids: Sequence[str], lane: LaneRows
+) -> pa.Table:
+    """Rows of `breakdown`: one for each stage with device activity.
+
+    Where a part of that is lost, one for each stage, with nothing but its length.
+    """
+    whose = {"lane_id": lane.lane_id, "rank_id": lane.rank_id}
+    rows: list[dict[str, object]] = []
+    if lane.in_part:
+        if any(one is not None for one in seen.breakdowns):
+            rows = [
+                {**whose, "span_id": span_id, "window_ns": high - low}
+                for span_id, (low, high) in zip(stage_ids, windows, strict=True)
+            ]
+        return tables.from_rows(BREAKDOWN, rows)
     rows = [
         {
+            **whose,
             "span_id": span_id,
-            "lane_id": lane.lane_id,
-            "rank_id": lane.rank_id,
             "window_ns": one.window_ns,
             "device_start_ns": lane.base_ns + (one.device_start_ns or 0),
             "device_end_ns": lane.base_ns + (one.device_end_ns or 0),

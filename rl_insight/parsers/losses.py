@@ -5,6 +5,12 @@ from rl_insight.problems import Problem, Problems
 # The reader's words for a file that ends before the capture did.
 _CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "read_failed", "too_large")
 _EMPTY = "empty_file"
+_UNREAD = "journal_unread"
+_LEFTOVER = "leftover"
+# What costs one event each.
+_SINGLE = ("line_undecodable", "line_too_large", "event_undecodable", "event_too_large")
+# So few, or one in so many, change no breakdown that anybody reads.
+_A_FEW, _SHARE = 10, 1_000
 # What a count of them is called: of one, of several.
 _WORDS = {
     "line_undecodable": ("a line cannot be read", "lines cannot be read"),
@@ -48,6 +54,20 @@ _OF_TABLES = (
 def is_cut_short(problems: Problems) -> bool:
     """Whether the file ends before the capture did."""
     return any(code in problems for code in _CUT)
+
+
+def is_in_part(problems: Problems, count: int) -> bool:
+    """Whether more is lost than a few of the file's `count` events, or whatever it holds.
+
+    Then nobody knows how long the device was busy: events come in the order of the file, not of
+    time, so that what is lost may be from anywhere.
+    """
+    if is_cut_short(problems) or _UNREAD in problems:
+        return True
+    if any(one.code == _LEFTOVER and one.severity != "info" for one in problems):
+        return True
+    single = sum(problems.count(code) for code in _SINGLE)
+    return single > max(_A_FEW, count // _SHARE)
 
 
 def why_empty(problems: Problems, events: int) -> str:

@@ -30,7 +30,7 @@ class MstxParser:
 
     name = "mstx"
     preset = "timeline"
-    cache_version = 4
+    cache_version = 5
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 

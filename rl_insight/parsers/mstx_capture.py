@@ -117,7 +117,8 @@ class MstxCapture:
     them (or ranges of which nobody knows). `devices` are told apart by their number, None and
     negative ones where it is unknown. `first_ns` and `last_ns` are its first and last event, None
     where nothing has a time; `session` is from when to when the profiler says it ran. `group` names
-    the group of its collectives. `cut_short` is True when its end is missing.
+    the group of its collectives. `cut_short` is True when its end is missing, `in_part` when a part
+    of what its devices did is lost.
     """
 
     problems: Problems
@@ -132,6 +133,7 @@ class MstxCapture:
     pid: int | None = None
     events: int = 0
     cut_short: bool = False
+    in_part: bool = False
     # A lane of its own for each device, but not for what only claims to be one.
     most_devices: int = 64
 

@@ -17,6 +17,7 @@ from rl_insight.errors import ReadError
 from rl_insight.intervals import IntArray
 from rl_insight.parsers import mstx_db_device, mstx_db_told
 from rl_insight.parsers.collectives import count_of
+from rl_insight.parsers.losses import is_in_part
 from rl_insight.parsers.mstx_capture import MstxCapture
 from rl_insight.parsers.mstx_db_device import Take
 from rl_insight.parsers.mstx_events import Wanted, is_library_domain
@@ -55,6 +56,8 @@ def read(path: Path, told: Told, path_role: str | None) -> DatabaseRead:
         _Reading(asked, capture, told.role or path_role).run()
         if not capture.events and not any(map(asked.has, _HOST_TABLES)):
             raise ReadError(_why_not(asked))
+        lost = asked.is_damaged(mstx_db_device.TABLES)
+        capture.in_part = lost or is_in_part(capture.problems, capture.events)
     return DatabaseRead(capture, asked.damage)
 
 

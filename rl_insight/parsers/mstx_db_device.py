@@ -19,6 +19,9 @@ Take = Callable[[Rows, IntArray, IntArray], None]
 
 Load = Callable[[TableQuery, Take], None]
 
+TABLES = frozenset(("TASK", "COMMUNICATION_OP", "OVERLAP_ANALYSIS"))
+"""Those that say when the devices were busy; without the others only names are lost."""
+
 # msprof's OverlapAnalysisType, and its names in ENUM_OVERLAP_ANALYSIS_TYPE.
 _ANALYSIS: dict[object, int] = {0: COMPUTING, 1: COMMUNICATION, 2: COMMUNICATION, 3: FREE}
 _ANALYSIS_NAMES = {

@@ -142,6 +142,10 @@ class AscendDatabase:
         more = f" and {len(others)} more" if others else ""
         return f"{table}{more}: {why}"
 
+    def is_damaged(self, tables: frozenset[str]) -> bool:
+        """Whether rows of any of `tables` are lost."""
+        return not tables.isdisjoint(self._damaged)
+
     def _lose(self, table: str, error: Exception) -> None:
         if table not in self._damaged:
             why = str(error)

@@ -59,7 +59,13 @@ def _lane(
     device: AscendDevice,
     rank: int | None,
 ) -> Mapping[str, pa.Table]:
-    rows = LaneRows(f"{wanted.source_id}-{index}", wanted.source_id, rank, told.host)
+    rows = LaneRows(
+        f"{wanted.source_id}-{index}",
+        wanted.source_id,
+        rank,
+        told.host,
+        in_part=capture.in_part,
+    )
     lane: dict[str, object] = {
         "lane_id": rows.lane_id,
         "source_id": rows.source_id,
@@ -87,7 +93,7 @@ def _lane(
     return {
         "lanes": tables.from_rows(LANES, [lane]),
         "spans": lane_tables.span_table(spans, ids, rows),
-        "breakdown": lane_tables.breakdown_table(seen, stage_ids, rows),
+        "breakdown": lane_tables.breakdown_table(seen, windows, stage_ids, rows),
         "activity": lane_tables.activity_table(seen, rows),
         "collectives": _collectives(device, windows, stage_ids, rows, capture, told),
         "ops": lane_tables.op_table(seen, stage_ids),
@@ -146,6 +152,7 @@ def _spans(
         end_ns=end,
         role=None if role is None else roles.canonical(role),
         cut_short=capture.cut_short,
+        in_part=capture.in_part,
     )
     ranges = capture.annotations
     if len(capture.device_ranges) and not _has_stage(ranges, whole):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from rl_insight.intervals import IntArray
 from rl_insight.parsers.annotations import Annotations
 from rl_insight.parsers.kernel_names import COMMUNICATION
-from rl_insight.parsers.losses import is_cut_short
+from rl_insight.parsers.losses import is_cut_short, is_in_part
 from rl_insight.parsers.mstx_capture import AscendDevice, Codes, MstxCapture
 from rl_insight.parsers.mstx_events import (
     CALL,
@@ -76,6 +76,7 @@ def read(path: Path, path_role: str | None) -> TextRead:
         capture = text.finish()
     capture.events = reader.events_seen
     capture.cut_short = is_cut_short(reader.problems)
+    capture.in_part = is_in_part(reader.problems, reader.events_seen)
     is_trace = reader.has_events_key and (text.is_trace or not reader.events_seen)
     return TextRead(capture, reader.problems, is_trace)
 

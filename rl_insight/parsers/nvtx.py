@@ -12,15 +12,19 @@ from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.garbage import without_collection
-from rl_insight.parsers.losses import is_cut_short, lost
+from rl_insight.parsers.losses import is_cut_short, is_in_part, lost
 from rl_insight.parsers.nvtx_capture import NvtxCapture
 from rl_insight.parsers.nvtx_kinds import export_command
 from rl_insight.parsers.nvtx_ranks import Named
+from rl_insight.parsers.nvtx_rows import ACTIVITY, STRINGS
 from rl_insight.parsers.nvtx_sources import open_rows, what_instead
 from rl_insight.parsers.nvtx_tables import Wanted, build
 from rl_insight.parsers.options import RANGE_DEPTH, range_depth
 from rl_insight.problems import Problems
 from rl_insight.schema import TIMELINE_TABLES
+
+# What the device's time is read from; names tell communication from computing.
+_OF_DEVICE = frozenset({*ACTIVITY, STRINGS})
 
 
 class NvtxParser:
@@ -28,7 +32,7 @@ class NvtxParser:
 
     name = "nvtx"
     preset = "timeline"
-    cache_version = 3
+    cache_version = 4
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 
@@ -64,6 +68,8 @@ class NvtxParser:
                 name=Named(name.pid if name.grammar == "nsys" else None, name.rank),
                 range_depth=range_depth(options),
                 cut_short=is_cut_short(problems),
+                in_part=is_in_part(problems, rows.rows_seen)
+                or not _OF_DEVICE.isdisjoint(rows.damaged),
             ),
         )
         if not capture.strings and _names_missing(capture.problems):

@@ -40,7 +40,9 @@ class ArrowRows:
         self._files = files
         self._problems = problems
         self._incomplete: set[str] = set()
+        self._table = ""
         self.rows_seen = 0
+        self.damaged: set[str] = set()
 
     @property
     def tabled(self) -> int:
@@ -52,6 +54,7 @@ class ArrowRows:
         for table in rows.TABLES:
             if table not in self._files:
                 continue
+            self._table = table
             try:
                 for batch in batches(self._files[table], rows.COLUMNS[table], self._lose):
                     self.rows_seen += batch.num_rows
@@ -67,6 +70,7 @@ class ArrowRows:
             raise damaged[0]
 
     def _lose(self, what: str) -> None:
+        self.damaged.add(self._table)
         self._problems.add("table_damaged", "warning", example=what)
 
     def _batches(self, table: str, batch: "_Columns") -> Iterator[Batch]:
@@ -74,6 +78,7 @@ class ArrowRows:
         if missing:
             if table not in self._incomplete:
                 self._incomplete.add(table)
+                self.damaged.add(table)
                 example = f"{table} has no column {missing[0]}"
                 self._problems.add("column_missing", "warning", len(missing), example=example)
         elif table == rows.RANGES:

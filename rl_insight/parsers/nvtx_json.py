@@ -128,6 +128,11 @@ class JsonRows:
         """How many rows were read, of any table."""
         return self._lines.rows_seen
 
+    @property
+    def damaged(self) -> set[str]:
+        """None is known: what cannot be read may be of any table."""
+        return set()
+
     def __iter__(self) -> Iterator[Batch]:
         for block in self._lines:
             if isinstance(block, Ranges):

@@ -37,6 +37,11 @@ class Rows(Protocol):
         """How many of them name their table; only JSON lines may hold others."""
         ...
 
+    @property
+    def damaged(self) -> set[str]:
+        """The tables of which rows are lost, where that is known."""
+        ...
+
     def __iter__(self) -> Iterator[Batch]: ...
 
 

@@ -45,6 +45,7 @@ class SqliteRows:
         self._tables = tables
         self._problems = problems
         self.rows_seen = 0
+        self.damaged: set[str] = set()
 
     @property
     def tabled(self) -> int:
@@ -83,6 +84,7 @@ class SqliteRows:
             if table in present:
                 check(connection, table)
         except LostRowsError as error:
+            self.damaged.add(table)
             example = f"{table} has lost {error.lost}: {error}"
             self._problems.add("table_damaged", "warning", example=example)
         except sqlite3.DatabaseError as error:
@@ -102,6 +104,7 @@ class SqliteRows:
         return present
 
     def _lose(self, table: str, why: str) -> None:
+        self.damaged.add(table)
         self._problems.add("table_damaged", "warning", example=f"{table}: {why}")
 
     def _queries(self, table: str, present: Mapping[str, Sequence[str]]) -> Iterator[TableQuery]:
@@ -111,6 +114,7 @@ class SqliteRows:
         if not names:
             return
         if missing:
+            self.damaged.add(table)
             example = f"{table} has no column {missing[0]}"
             self._problems.add("column_missing", "warning", len(missing), example=example)
             return

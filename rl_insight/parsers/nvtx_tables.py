@@ -33,6 +33,7 @@ class Wanted:
     name: Named
     range_depth: int
     cut_short: bool
+    in_part: bool = False
 
 
 @dataclass(slots=True)
@@ -69,7 +70,13 @@ def build(capture: NvtxCapture, wanted: Wanted) -> dict[str, pa.Table]:
     for number, (lane, rank) in enumerate(zip(lanes, told, strict=True)):
         lane_id = f"{wanted.source_id}-{number}"
         rows = LaneRows(
-            lane_id, wanted.source_id, rank.rank_id, host, moment.base_ns, capture.within
+            lane_id,
+            wanted.source_id,
+            rank.rank_id,
+            host,
+            moment.base_ns,
+            capture.within,
+            wanted.in_part,
         )
         lane.is_alone = len(lanes) == 1
         parts.append(_tables(capture, wanted, moment, lane, rows, rank))
@@ -139,7 +146,7 @@ def _tables(
         calls = lane.process.devices.collectives
         capture.problems.add("collectives_left_out", "warning", calls.left_out)
         result |= {
-            "breakdown": lane_tables.breakdown_table(seen, stage_ids, rows),
+            "breakdown": lane_tables.breakdown_table(seen, windows, stage_ids, rows),
             "activity": lane_tables.activity_table(seen, rows),
             "collectives": lane_tables.collective_table(calls, windows, stage_ids, rows),
             "ops": lane_tables.op_table(seen, stage_ids),
@@ -180,6 +187,7 @@ def _spans(capture: NvtxCapture, wanted: Wanted, lane: _Lane) -> list[Span]:
         end_ns=capture.cut_ns,
         role=wanted.path_role,
         cut_short=wanted.cut_short,
+        in_part=wanted.in_part,
         stages=lane.stages,
     )
     spans = find_spans(lane.annotations, whole, wanted.range_depth, capture.problems)

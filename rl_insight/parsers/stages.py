@@ -24,8 +24,8 @@ class Capture:
 
     `first_ns` and `last_ns` are its first and last real event, `end_ns` is when the profiler
     stopped, where it says so. `role` is the role that the path tells. `cut_short` is True when the
-    file ends before the capture did. `stages` maps names that are stages in this capture, besides
-    the known ones, to their roles.
+    file ends before the capture did, `in_part` when anything else of what ran in it is lost.
+    `stages` maps names that are stages in this capture, besides the known ones, to their roles.
     """
 
     first_ns: int
@@ -33,6 +33,7 @@ class Capture:
     end_ns: int | None = None
     role: str | None = None
     cut_short: bool = False
+    in_part: bool = False
     stages: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -78,10 +79,14 @@ def find_spans(
     counted in `problems`.
     """
     stages = _outermost(annotations, capture)
+    for stage in stages.values():
+        # Where it ends is known, but not all that it did.
+        stage.truncated |= capture.cut_short or capture.in_part
     spans, numbers = _joined(stages, problems)
     root = None
     if not spans:
-        spans = [Span("stage", 0, capture.first_ns, capture.last_ns, truncated=capture.cut_short)]
+        damaged = capture.cut_short or capture.in_part
+        spans = [Span("stage", 0, capture.first_ns, capture.last_ns, truncated=damaged)]
         root = _Open(capture.last_ns, "", 0, 0, 0)
     if range_depth > 0:
         _add_ranges(spans, annotations, numbers, root, range_depth, capture)

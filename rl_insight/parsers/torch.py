@@ -6,7 +6,13 @@ from rl_insight.data import identity
 from rl_insight.data.tree import Tree
 from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.garbage import without_collection
-from rl_insight.parsers.losses import cut_before_events, is_cut_short, lost, why_empty
+from rl_insight.parsers.losses import (
+    cut_before_events,
+    is_cut_short,
+    is_in_part,
+    lost,
+    why_empty,
+)
 from rl_insight.parsers.options import RANGE_DEPTH, range_depth
 from rl_insight.parsers.torch_capture import TorchCapture
 from rl_insight.parsers.torch_discovery import claims
@@ -23,7 +29,7 @@ class TorchParser:
 
     name = "torch"
     preset = "timeline"
-    cache_version = 4
+    cache_version = 5
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 
@@ -60,6 +66,7 @@ class TorchParser:
                 path_role=identity.path_role(source.path, source.root.name),
                 range_depth=range_depth(options),
                 cut_short=is_cut_short(problems),
+                in_part=is_in_part(problems, reader.events_seen),
             ),
         )
         damage = lost(problems, reader.events_seen)

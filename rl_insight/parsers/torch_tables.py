@@ -36,6 +36,7 @@ class Wanted:
     path_role: str | None
     range_depth: int
     cut_short: bool
+    in_part: bool = False
 
     @property
     def lane_id(self) -> str:
@@ -85,7 +86,9 @@ def build(capture: TorchCapture, told: Told, wanted: Wanted) -> dict[str, pa.Tab
         "clock": clock,
     }
     within = (bounds.first, bounds.last)
-    rows = LaneRows(wanted.lane_id, wanted.source_id, told.rank_id, told.host, base, within)
+    rows = LaneRows(
+        wanted.lane_id, wanted.source_id, told.rank_id, told.host, base, within, wanted.in_part
+    )
     spans = _spans(capture, wanted)
     ids = rows.span_ids(spans)
     windows, stage_ids = lane_tables.stages_of(spans, ids)
@@ -102,7 +105,7 @@ def build(capture: TorchCapture, told: Told, wanted: Wanted) -> dict[str, pa.Tab
     return {
         "lanes": tables.from_rows(LANES, [lane]),
         "spans": lane_tables.span_table(spans, ids, rows),
-        "breakdown": lane_tables.breakdown_table(seen, stage_ids, rows),
+        "breakdown": lane_tables.breakdown_table(seen, windows, stage_ids, rows),
         "activity": lane_tables.activity_table(seen, rows),
         "collectives": lane_tables.collective_table(collectives, windows, stage_ids, rows),
         "ops": lane_tables.op_table(seen, stage_ids),
@@ -157,5 +160,6 @@ def _spans(capture: TorchCapture, wanted: Wanted) -> list[Span]:
         end_ns=bounds.declared[1] if bounds.declared else None,
         role=wanted.path_role,
         cut_short=wanted.cut_short,
+        in_part=wanted.in_part,
     )
     return find_spans(capture.annotations, whole, wanted.range_depth, capture.problems)

@@ -52,6 +52,7 @@ def load(folder: Path) -> Timeline:
     names, name, stage = _names(spans, root, is_stage)
     step_sources = zip(captures.strings("lane_id"), captures.strings("step_source"), strict=True)
     inferred = {lane_id for lane_id, source in step_sources if source == "inferred"}
+    breakdown = _breakdown(read(folder, "breakdown", schema.BREAKDOWN, _BREAKDOWN), spans)
     content = Spans(
         lane=lane,
         name=name,
@@ -67,7 +68,12 @@ def load(folder: Path) -> Timeline:
         mini_batch=spans.optional("mini_batch"),
         micro_batch=spans.optional("micro_batch"),
         undated=settled.undated,
-        remarks=timeline_remarks.of_spans(spans.strings("source_id"), settled.note, sources),
+        remarks=timeline_remarks.of_spans(
+            spans.strings("source_id"),
+            settled.note,
+            sources,
+            {at for at, one in breakdown.items() if one.computing_ns is None},
+        ),
     )
     others = troubles.heatmap_parsers(sources)
     lacking, unrecorded = timeline_gaps.missing(
@@ -83,7 +89,7 @@ def load(folder: Path) -> Timeline:
         lanes=lanes + unrecorded,
         names=names,
         spans=content,
-        breakdown=_breakdown(read(folder, "breakdown", schema.BREAKDOWN, _BREAKDOWN), spans),
+        breakdown=breakdown,
         troubles=troubles.listed(sources, lambda parser: parser not in others),
         sources=sum(parser not in others for parser in sources.strings("parser")),
         missing=lacking,

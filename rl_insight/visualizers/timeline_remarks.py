@@ -3,19 +3,25 @@
 A row holds captures of many files. What is true of one of them is said of its own spans only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rl_insight.visualizers.columns import Columns
 
 Remarks = tuple[str, ...]
 
+_UNMEASURED = "How busy the device was cannot be told: a part of its activity is lost"
+
 
 def of_spans(
-    source: Sequence[str | None], clock_note: Sequence[str | None], sources: Columns
+    source: Sequence[str | None],
+    clock_note: Sequence[str | None],
+    sources: Columns,
+    unmeasured: Collection[int] = (),
 ) -> list[Remarks]:
     """Sentences about each span; `source` and `clock_note` have one entry per span.
 
-    `sources` is the table with at least source_id, status and detail.
+    `sources` is the table with at least source_id, status and detail. `unmeasured` are the places
+    of the spans of which a part of the device's activity is lost.
     """
     columns = (sources.strings(name) for name in ("source_id", "status", "detail"))
     in_part = {
@@ -23,12 +29,17 @@ def of_spans(
         for source_id, status, detail in zip(*columns, strict=True)
         if status == "salvaged"
     }
-    made: dict[tuple[str | None, str | None], Remarks] = {}
-    for own, note in zip(source, clock_note, strict=True):
-        if (own, note) not in made:
-            told = (in_part.get(own), note)
-            made[own, note] = tuple(_sentence(text) for text in told if text)
-    return [made[key] for key in zip(source, clock_note, strict=True)]
+    made: dict[tuple[str | None, str | None, bool], Remarks] = {}
+    keys = [
+        (own, note, at in unmeasured)
+        for at, (own, note) in enumerate(zip(source, clock_note, strict=True))
+    ]
+    for key in keys:
+        if key not in made:
+            own, note, lost = key
+            told = (in_part.get(own), _UNMEASURED if lost else None, note)
+            made[key] = tuple(_sentence(text) for text in told if text)
+    return [made[key] for key in keys]
 
 
 def _sentence(text: str) -> str:

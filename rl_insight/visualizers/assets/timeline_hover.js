@@ -110,7 +110,7 @@
     rows.push(["Duration", RLTimeline.duration(model.end[at] - model.start[at])]);
     const made = [heading(colourOf(model, line, at), nameOf(model, at)), table(rows)];
     made.push(...(line.level ? [] : breakdown(model, at)));
-    if (model.truncated.has(at)) made.push(element("p", "Cut off by the edge of the capture.", "note"));
+    if (model.truncated.has(at)) made.push(element("p", "Not whole: cut off by the end of the capture, or damaged in its file.", "note"));
     if (others) made.push(element("p", `… and ${others.toLocaleString("en")} more in this pixel: zoom in.`, "note"));
     for (const note of [...remarks(model, at), ...row.notes]) made.push(element("p", note, "note"));
     return made;
