@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from rl_insight.problems import Problems
 from rl_insight.readers import event_text
 from rl_insight.readers.event_decoding import EventDecoder, example
+from rl_insight.readers.event_separators import Separators
 from rl_insight.readers.json_text import Lexer
 from rl_insight.readers.window import Window
 
@@ -25,8 +26,6 @@ _LONG_EVENT = 4 << 10
 _REPAIR_LIMIT = 1 << 20
 # An unfinished object of this size that holds what looks like events lost a brace or a quote.
 _PLAUSIBLE_EVENT = 1 << 20
-# Lists of events inside the list of events: msprof may leave one.
-_DEEPEST = 8
 # Bytes that show a separator, a key or the end of the list as a whole.
 _LOOK_AHEAD = 512
 
@@ -47,8 +46,7 @@ class EventSalvager(Generic[Event]):
     An event of more than `max_event_bytes` is passed by without being held.
 
     `problems` gets `event_undecodable`, `event_too_large`, `event_repaired`, `field_dropped`,
-    `bad_timestamp`, `truncated`, and for what costs no event: `trailing_comma`, `missing_comma`,
-    `missing_bracket`, `empty_element`, `nested_list`.
+    `bad_timestamp`, `truncated`, `missing_bracket`, and those of `Separators`.
     """
 
     def __init__(
@@ -64,13 +62,11 @@ class EventSalvager(Generic[Event]):
         self._problems = problems
         self._in_object = in_object
         self._max_event_bytes = max_event_bytes
-        self._nesting = 0
+        self._separators = Separators(window, problems)
         # Set from lost text up to the next event; an object without a phase is a piece of it.
         self.lost = self._stray = stray
         # The inside of an event that is too large and passes by.
         self.passing: Lexer | None = None
-        self._after_event = False
-        self._commas = 0
         self._stopped_at = -1
         self._budget = 0
         self.events: list[Event] = []
@@ -86,7 +82,8 @@ class EventSalvager(Generic[Event]):
         self.events, self.damaged = [], False
         if window.offset(window.start) != self._stopped_at and self._stopped_at >= 0:
             # A whole block was decoded in between.
-            self._after_event, self._commas, self.lost, self._stray = False, 0, False, False
+            self._separators.forget()
+            self.lost = self._stray = False
         self._budget = _SECOND_LOOKS * window.unread
         outcome = None
         while outcome is None:
@@ -103,29 +100,16 @@ class EventSalvager(Generic[Event]):
 
     def _element(self, decoder: EventDecoder[Event]) -> Outcome | None:
         window, buffer = self._window, self._window.buffer
-        between = event_text.SEPARATORS.match(buffer, window.start, window.end)
-        assert between is not None  # it matches everywhere
-        window.start = between.end()
-        nulls = between[0].count(b"null")
-        self._commas += between[0].count(b",") - nulls
-        if nulls:
-            self._note("empty_element")
+        self._separators.pass_by()
         if window.unread == 0:
             return self._broken_off() if window.at_end else Outcome.MORE
         byte = buffer[window.start]
         if byte == ord("{"):
-            if self._after_event and self._commas == 0:
-                self._note("missing_comma")
-            if self._commas > 1:
-                self._note("empty_element")
-            self._after_event, self._commas = False, 0
+            self._separators.before_event()
             return self._object(decoder)
         if byte == ord("]"):
-            return self._close_list()
-        if byte == ord("[") and self._nesting < _DEEPEST:
-            self._note("nested_list")
-            self._nesting += 1
-            window.start += 1
+            return Outcome.CLOSED if self._separators.close_list() else None
+        if byte == ord("[") and self._separators.open_list():
             return None
         if window.unread < _LOOK_AHEAD and not window.at_end:
             return Outcome.MORE
@@ -133,19 +117,9 @@ class EventSalvager(Generic[Event]):
             event_text.starts_top_level_key(buffer, window.start, window.end)
             or (window.at_end and event_text.is_last_brace(buffer, window.start, window.end))
         ):
-            self._note("missing_bracket")
+            self._problems.add("missing_bracket", "info", 1, window.offset(window.start))
             return Outcome.CLOSED
         self._lose()
-        return None
-
-    def _close_list(self) -> Outcome | None:
-        if self._commas:
-            self._note("trailing_comma")
-            self._commas = 0
-        self._window.start += 1
-        if self._nesting == 0:
-            return Outcome.CLOSED
-        self._nesting -= 1
         return None
 
     def _object(self, decoder: EventDecoder[Event]) -> Outcome | None:
@@ -217,7 +191,7 @@ class EventSalvager(Generic[Event]):
                 return True
         self.events.append(event)
         self.lost = self._stray = False
-        self._after_event = True
+        self._separators.after_event()
         window.start = end
         return True
 
@@ -234,7 +208,7 @@ class EventSalvager(Generic[Event]):
             offset = window.offset(window.start)
             self._problems.add("event_undecodable", "warning", 1, offset, example(text))
         self.damaged = self.lost = True
-        self._after_event, self._commas = False, 0
+        self._separators.forget()
         # What begins here is no event, but one may begin inside.
         window.start += buffer[window.start] == ord("{")
 
@@ -254,7 +228,7 @@ class EventSalvager(Generic[Event]):
         window.start, is_list_end = found
         if not is_list_end:
             return self._object(decoder)
-        self._nesting = 0
+        self._separators.close_all()
         self.lost = False
         return Outcome.CLOSED
 
@@ -299,6 +273,3 @@ class EventSalvager(Generic[Event]):
             self._problems.add("truncated", "warning", 1, window.offset(end), example(text))
         window.start = window.end
         return Outcome.BROKEN_OFF
-
-    def _note(self, code: str) -> None:
-        self._problems.add(code, "info", 1, self._window.offset(self._window.start))
