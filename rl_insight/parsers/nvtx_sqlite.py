@@ -20,7 +20,7 @@ from rl_insight.parsers.nvtx_rows import (
     Work,
 )
 from rl_insight.problems import Problems
-from rl_insight.readers.sqlite import check, columns, database, decoded, quoted
+from rl_insight.readers.sqlite import check, columns, database, decoded, names_nothing, quoted
 from rl_insight.readers.table_rows import LostRowsError, Rows, TableQuery, table_chunks
 
 _LONGEST_VALUE: Final = 300
@@ -56,6 +56,8 @@ class SqliteRows:
         with database(self._path, self._problems) as connection:
             present = self._present(connection)
             if not present and "table_damaged" not in self._problems:
+                if names_nothing(connection):
+                    raise ReadError("the database cannot be read: the list of its tables is lost")
                 raise ReadError("this database is no export of nsys: it has none of its tables")
             for table in self._tables:
                 # Most names of ranges are never looked at, so they are not decoded either.

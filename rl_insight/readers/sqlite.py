@@ -139,6 +139,13 @@ def page_damage(connection: sqlite3.Connection, table: str | None = None) -> str
     return None
 
 
+def names_nothing(connection: sqlite3.Connection) -> bool:
+    """Whether a database has pages for tables and names none: zeros stand where the names stood."""
+    (named,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    # Without a table no page is read for this.
+    return not named and page_damage(connection) is not None
+
+
 def decoded(raw: bytes) -> str:
     """The text of a database, which nobody checked."""
     return raw.decode("utf-8", "replace")

@@ -515,6 +515,17 @@ def test_a_database_without_its_first_page_says_so(tmp_path: Path, case: str) ->
     assert (seen.spans, seen.state) == ([], (status, sentence))
 
 
+def test_a_database_that_names_no_table_any_more_is_damaged(tmp_path: Path) -> None:
+    # GIVEN a first page, a leaf of the list of tables, that says it has no rows
+    path = database(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[100:108] = b"\x0d" + bytes(7)
+    path.write_bytes(content)
+    seen = look(tmp_path, f"b/{NAME}.sqlite")
+    said = "the database cannot be read: the list of its tables is lost"
+    assert (seen.spans, seen.state) == ([], ("failed", said))
+
+
 # -- folders of tables ---------------------------------------------------------------------------
 
 SUFFIX = {"parquet": "parquet", "arrow": "arrow", "stream": "arrow"}
