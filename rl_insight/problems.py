@@ -20,6 +20,33 @@ CLOCK = "clock_"
 CLOCK_FAR = "clock_far"
 """A capture that its clock puts days away from the others of its step."""
 
+# Why events were left out, as a count of them is said: of one, of several.
+_LEFT_OUT = {
+    "zero_time": ("event at time 0", "events at time 0"),
+    "no_time": ("event without a time", "events without a time"),
+    "bad_timestamp": ("event without a time", "events without a time"),
+    "negative_time": ("event before time 0", "events before time 0"),
+    "negative_duration": ("event that ends before it starts", "events that end before they start"),
+    "impossible_duration": ("event that lasts too long", "events that last too long"),
+    "outside_capture": ("event far outside the capture", "events far outside the capture"),
+}
+LEFT_OUT = frozenset(_LEFT_OUT)
+"""The codes of events that were read and are not drawn, since their time cannot be."""
+
+
+def explained(code: str, count: int, example: str | None) -> str | None:
+    """What a person is told of a problem: its example, and of events that were left out also why
+    and how many: `20 events at time 0 were left out, such as 'gemm': ts 0, dur 35`.
+    """
+    if code not in _LEFT_OUT:
+        return example
+    one, several = _LEFT_OUT[code]
+    text = f"1 {one} was left out" if count == 1 else f"{count:,} {several} were left out"
+    # Strays were counted by the thousand: none of them is at hand, and the example repeats it.
+    if example is None or code == "outside_capture":
+        return text
+    return f"{text}: {example}" if count == 1 else f"{text}, such as {example}"
+
 
 @dataclass(slots=True)
 class Problem:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rl_insight.problems import Problem, Problems, Severity
+from rl_insight.problems import Problem, Problems, Severity, explained
 from rl_insight.readers.chrome_trace import ChromeTraceReader
 
 Scalar = str | int | float | bool | None | msgspec.UnsetType
@@ -15,6 +15,11 @@ Scalar = str | int | float | bool | None | msgspec.UnsetType
 REQUIRED = ("ph", "name", "pid", "tid")
 """What every event of a trace has ("Trace Event Format", Google, 2016)."""
 
+# The profiler's own span, which is no activity.
+_OF_PROFILER = "Spans"
+_ZERO = (0, "0", "0.0", "0.000")
+# Among times this long after zero a zero is no time, as the parsers have it.
+_ZERO_IS_NO_TIME_US = 60_000_000
 _MOST_PROCESSES = 1_000
 _SMALL_BLOCKS = 512 << 10
 
@@ -44,6 +49,10 @@ class TraceCheck:
     events: int = 0
     timed: int = 0
     missing: dict[str, int] = field(default_factory=dict)
+    zeros: int = 0
+    """Events with a duration at time 0."""
+    earliest_us: float | None = None
+    """About when the others begin."""
     processes: set[str] = field(default_factory=set)
     metadata: dict[str, Any] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
@@ -57,6 +66,7 @@ class TraceCheck:
         self.timed += sum(
             one.ph == "X" and one.ts is not unset and one.dur is not unset for one in events
         )
+        self._look_for_zeros(events)
         odd = [
             one
             for one in events
@@ -80,10 +90,21 @@ class TraceCheck:
                 yield loss_severity(problem), in_words(problem)
         for name, count in self.missing.items():
             yield "error", f"{count:,} of its {self.events:,} events have no «{name}»"
+        earliest_us = self.earliest_us or 0
+        if self.zeros and earliest_us > _ZERO_IS_NO_TIME_US:
+            lost = explained("zero_time", self.zeros, None)
+            yield "error", f"{lost}: the others begin {earliest_us / 1e6:,.0f} s after that"
         if not self.events:
             yield "error", "it holds no events"
         elif not self.timed:
             yield "error", f"no timed events: none of its {self.events:,} events has a duration"
+
+    def _look_for_zeros(self, events: Sequence[_Event]) -> None:
+        timed = [one for one in events if one.ph == "X" and one.pid != _OF_PROFILER]
+        self.zeros += sum(one.ts in _ZERO for one in timed)
+        first = next((at for one in timed if (at := _microseconds(one.ts)) > 0), None)
+        if first is not None:
+            self.earliest_us = min(first, self.earliest_us or first)
 
     def _miss(self, name: str) -> None:
         self.missing[name] = self.missing.get(name, 0) + 1
@@ -91,6 +112,14 @@ class TraceCheck:
     def _name(self, name: object) -> None:
         if isinstance(name, str) and len(self.processes) < _MOST_PROCESSES:
             self.processes.add(name[:200])
+
+
+def _microseconds(value: object) -> float:
+    """A time as far as it is one, else 0."""
+    try:
+        return float(value) if isinstance(value, int | float | str) else 0.0
+    except ValueError:
+        return 0.0
 
 
 def check_trace(path: Path, wanted: Sequence[str] = ()) -> TraceCheck:

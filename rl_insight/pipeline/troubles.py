@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from rl_insight.pipeline import filter_hints
 from rl_insight.pipeline.terminal import printable
 from rl_insight.plain_text import count, holds_command
-from rl_insight.problems import CLOCK
+from rl_insight.problems import CLOCK, explained
 
 # Parts of a sentence that differ from source to source though the trouble is the same.
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
@@ -89,13 +89,14 @@ def _gravest(sources: pa.Table) -> list[_Gravest]:
     problems = sources["problems"].combine_chunks()
     flat = problems.flatten()
     severities = flat.field("severity").to_pylist()
-    codes, examples = flat.field("code"), flat.field("example")
+    codes, counts, examples = (flat.field(name) for name in ("code", "count", "example"))
     parents = pc.list_parent_indices(problems).to_pylist()
     for grave in ("error", "warning"):
         for at, (source, severity) in enumerate(zip(parents, severities, strict=True)):
             if severity != grave:
                 continue
-            problem = (codes[at].as_py() or "", examples[at].as_py())
+            code = codes[at].as_py() or ""
+            problem = (code, explained(code, counts[at].as_py() or 1, examples[at].as_py()))
             found = result[source]
             found.worst = found.worst or problem
             if problem[0].startswith(CLOCK):

@@ -5,6 +5,7 @@ A row holds captures of many files. What is true of one of them is said of its o
 
 from collections.abc import Collection, Sequence
 
+from rl_insight.visualizers import troubles
 from rl_insight.visualizers.columns import Columns
 
 Remarks = tuple[str, ...]
@@ -20,8 +21,8 @@ def of_spans(
 ) -> list[Remarks]:
     """Sentences about each span; `source` and `clock_note` have one entry per span.
 
-    `sources` is the table with at least source_id, status and detail. `unmeasured` are the places
-    of the spans of which a part of the device's activity is lost.
+    `sources` is the table with at least source_id, status, detail and problems. `unmeasured` are
+    the places of the spans of which a part of the device's activity is lost.
     """
     columns = (sources.strings(name) for name in ("source_id", "status", "detail"))
     in_part = {
@@ -29,6 +30,7 @@ def of_spans(
         for source_id, status, detail in zip(*columns, strict=True)
         if status == "salvaged"
     }
+    left_out = troubles.left_out(sources)
     made: dict[tuple[str | None, str | None, bool], Remarks] = {}
     keys = [
         (own, note, at in unmeasured)
@@ -37,7 +39,7 @@ def of_spans(
     for key in keys:
         if key not in made:
             own, note, lost = key
-            told = (in_part.get(own), _UNMEASURED if lost else None, note)
+            told = (in_part.get(own), left_out.get(own), _UNMEASURED if lost else None, note)
             made[key] = tuple(_sentence(text) for text in told if text)
     return [made[key] for key in keys]
 

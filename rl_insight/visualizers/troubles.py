@@ -9,7 +9,7 @@ import numpy as np
 
 from rl_insight import presets
 from rl_insight.plain_text import count, holds_command
-from rl_insight.problems import CLOCK
+from rl_insight.problems import CLOCK, LEFT_OUT, explained
 from rl_insight.visualizers.columns import Columns
 from rl_insight.visualizers.labels import SENTENCE_LIMIT, plain
 
@@ -135,6 +135,26 @@ def losses(troubles: Sequence[Trouble], noun: str, empty: str) -> list[str]:
     return [f"{count(numbers[status], noun)} {words}" for status, words in kinds if numbers[status]]
 
 
+def left_out(sources: Columns) -> dict[str | None, str]:
+    """By `source_id`, which events of it were read and are not drawn, and why."""
+    rows = sources.where(sources.filled("problems"))
+    found: dict[str | None, str] = {}
+    for source, problems in zip(rows.strings("source_id"), rows.structs("problems"), strict=True):
+        told = [_explained(one) for one in problems if one["code"] in LEFT_OUT]
+        if told:
+            found[source] = "; ".join(filter(None, told))
+    return found
+
+
+def _explained(problem: Mapping[str, object]) -> str | None:
+    count, example = problem.get("count"), problem["example"]
+    return explained(
+        str(problem["code"]),
+        count if isinstance(count, int) else 1,
+        example if isinstance(example, str) else None,
+    )
+
+
 def _doubts(problems: Sequence[Mapping[str, object]], code: str = "") -> str:
     """What is doubtful about a source, gravest first; empty for mere information.
 
@@ -146,6 +166,6 @@ def _doubts(problems: Sequence[Mapping[str, object]], code: str = "") -> str:
             own = str(problem["code"] or "unknown trouble")
             if problem["severity"] == severity and own.startswith(code):
                 kind = own.replace("_", " ")
-                example = problem["example"]
+                example = _explained(problem)
                 doubts.append(f"{kind}: {example}" if example else kind)
     return "; ".join(doubts)

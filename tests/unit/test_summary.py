@@ -81,7 +81,13 @@ def test_sources_are_counted_by_status_and_troubles_by_kind(mixed):
         Trouble("failed", None, 1, "a/rank6.json.gz", "is a folder"),
         Trouble("empty", None, 1, "a/rank7.json.gz", "holds no events"),
         Trouble("salvaged", "truncated", 1, "a/rank3.json.gz", "cut off after 4096 bytes"),
-        Trouble("ok", "negative_duration", 1, "a/rank2.json.gz", "aten::mm"),
+        Trouble(
+            "ok",
+            "negative_duration",
+            1,
+            "a/rank2.json.gz",
+            "3 events that end before they start were left out, such as aten::mm",
+        ),
         Trouble("skipped", None, 2, "a/async_llm_1.json.gz", "rank 9 is not in input.rank_list"),
     )
 
@@ -104,7 +110,7 @@ def test_a_doubtful_time_is_told_beside_what_was_lost(tmp_path):
     assert lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))[2:6] == [
         "  salvaged: 2 inputs, such as a: breaks off",
         "  read with doubts: 2 inputs, such as a: clock unknown (no date)",
-        "  read with doubts: d: no time",
+        "  read with doubts: d: no time (1 event without a time was left out)",
         "  read with doubts: d: clock skew (3 s late)",
     ]
 
@@ -125,7 +131,8 @@ def test_the_summary_says_what_was_read_drawn_and_left_out(mixed):
         "  failed: a/rank6.json.gz: is a folder",
         "  empty: a/rank7.json.gz: holds no events",
         "  salvaged: a/rank3.json.gz: cut off after 4096 bytes",
-        "  read with doubts: a/rank2.json.gz: negative duration (aten::mm)",
+        "  read with doubts: a/rank2.json.gz: negative duration (3 events that end before they "
+        "start were left out, such as aten::mm)",
         "  skipped: 2 inputs, such as a/async_llm_1.json.gz: rank 9 is not in input.rank_list",
         f"  Every input and its problems: {mixed}/tables/sources.parquet",
         f"Open {page}",

@@ -254,6 +254,20 @@ def test_warnings_about_a_source_that_was_read_make_it_doubtful(tmp_path: Path) 
     ]
 
 
+def test_events_that_were_left_out_are_counted_in_the_list_and_at_the_bars(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("0", role="actor_update", rank_id=0)
+    made.span("0", 0, 50, role="actor_update", rank_id=0)
+    zeros = {"code": "zero_time", "severity": "warning", "count": 20, "example": "'gemm': ts 0"}
+    made.sources[0] = {**made.sources[0], "problems": [zeros]}
+
+    timeline = load(made, tmp_path)
+
+    told = "20 events at time 0 were left out, such as 'gemm': ts 0"
+    assert [one.detail for one in timeline.troubles] == [f"zero time: {told}"]
+    assert timeline.spans.remarks == [(f"{told}.",)]
+
+
 def test_what_a_parser_of_another_package_lost_of_expert_load_is_no_loss_to_a_timeline(
     tmp_path: Path,
 ) -> None:

@@ -158,3 +158,16 @@ def test_front_end_traces_alone_are_nothing(tmp_path: Path) -> None:
     for rule in (TorchJsonFileExistsRule(), TorchJsonFieldValidRule()):
         assert rule.check(tmp_path) is False
         assert "no torch trace" in rule.error_message
+
+
+def test_events_at_time_0_are_lost_unless_all_times_are_small(tmp_path: Path) -> None:
+    # GIVEN a trace that begins 50 days after its base, and the profiler's own span at 0
+    late = {**EVENT, "ts": 50 * 86_400 * 1e6}
+    zeros = [{**EVENT, "ts": zero} for zero in (0, 0.0)]
+    span = {**EVENT, "pid": "Spans", "ts": 0}
+    trace(tmp_path, content=text([late, *zeros, span]))
+    told = "2 events at time 0 were left out: the others begin 4,320,000 s after that"
+    assert found(KIND, tmp_path) == [("error", OLD, told)]
+    # AND one whose times count from its own beginning
+    trace(tmp_path, content=text([EVENT, *zeros]))
+    assert found(KIND, tmp_path) == []
