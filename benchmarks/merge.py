@@ -34,7 +34,8 @@ from rl_insight.part_writer import PartWriter
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.units import source_id
 from rl_insight.schema import SCHEMAS, TIMELINE_TABLES
-from rl_insight.tables import Column, table, write_part
+from rl_insight.table_parts import write_part
+from rl_insight.tables import Column, table
 
 ROOT = Path(__file__).resolve().parents[1]
 RANKS, CATEGORIES, ACTIVE, COLLECTIVES = 64, ("computing", "communication", "memory"), 50, 40

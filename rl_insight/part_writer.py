@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rl_insight import tables
+from rl_insight.table_parts import write_part
 
 # Held in memory before it is written as a row group, which takes several times as much. Most tables
 # of a parse job never come to that.
@@ -16,7 +17,7 @@ _HELD_BYTES = 2_000_000
 
 
 class PartWriter:
-    """Collects tables of `schema` and leaves at `path` what `tables.read_part` reads.
+    """Collects tables of `schema` and leaves at `path` what `table_parts.read_part` reads.
 
     A context manager: the file is complete when it ends, and where it stands nobody looks before
     (a parse job writes into a temporary folder).
@@ -51,7 +52,7 @@ class PartWriter:
             if error is not None:
                 return
             if self._writer is None:
-                tables.write_part(self._path, tables.concat(self._schema, self._held))
+                write_part(self._path, tables.concat(self._schema, self._held))
             elif self._held:
                 self._flush()
 

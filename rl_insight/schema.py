@@ -4,7 +4,7 @@ All times are int64 nanoseconds of Unix time, all sizes bytes; unknown is null, 
 Strings that repeat are dictionary columns.
 
 The same schemas hold in the cache (`parsed/`) and in the merged tables (`tables/`); a file of the
-cache lacks the columns that hold nothing (`tables.write_part`). In the cache the identity columns
+cache lacks the columns that hold nothing (`table_parts`). In the cache the identity columns
 (role, rank_id, step, replica, host, ...) hold only what the *file itself* says, and times are raw;
 the merge settles identity, names and clocks, because a rank may stand behind a gigabyte of events
 and a clock offset needs all files of a host.

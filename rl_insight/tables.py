@@ -4,7 +4,7 @@
 0.4 s and 50 MB. So columns are built from buffers here, and files are read by `ParquetFile`.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,6 @@ Column = Sequence[object] | np.ndarray
 
 _NUMPY_OF: dict[pa.DataType, type[np.signedinteger]] = {pa.int64(): np.int64, pa.int32(): np.int32}
 _LONGEST = 2**31 - 1
-# With the schema itself: as long as it is held, its identity is nobody else's.
-_STORED: dict[int, tuple[pa.Schema, Mapping[str, pa.DataType]]] = {}
-# Below this many bytes compression costs a reader more than it saves.
-_SMALL = 65_536
 
 
 def table(schema: pa.Schema, columns: Mapping[str, Column]) -> pa.Table:
@@ -68,45 +64,6 @@ def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     return content.unify_dictionaries()
 
 
-def write_part(path: Path, content: pa.Table) -> None:
-    """Write one of very many tables that a merge will join; only `read_part` reads it as it was.
-
-    Three times as fast to read as what `write` leaves: columns of nulls alone are left out, labels
-    are plain text, and for a few rows neither compression nor statistics pay.
-    """
-    names = content.schema.names
-    kept = [name for name in names if content[name].null_count < content.num_rows] or names[:1]
-    # A column of a thousand rows takes zstd longer to begin with than lz4 to read.
-    compression = "lz4" if content.nbytes > _SMALL else "none"
-    with replacing(path) as temporary, open(temporary, "wb") as file:
-        pq.write_table(
-            content.select(kept),
-            file,
-            compression=compression,
-            write_statistics=False,
-            store_schema=False,
-        )
-
-
-def read_part(path: Path, schema: pa.Schema, columns: Collection[str] | None = None) -> pa.Table:
-    """Read what `write_part` wrote of a table of `schema`, or only `columns` of it, for `concat`.
-
-    It lacks the columns that hold nothing, and labels are plain text.
-    Raises ValueError when it is no part of a table of `schema`.
-    """
-    # From memory: Parquet goes back and forth in a file, and each step through Python costs.
-    with pq.ParquetFile(pa.BufferReader(path.read_bytes())) as file:
-        wanted = None
-        if columns is not None:
-            wanted = [name for name in file.schema_arrow.names if name in columns]
-        part = file.read(columns=wanted, use_threads=False)
-    known = _stored(schema)
-    for name, kind in zip(part.schema.names, part.schema.types, strict=True):
-        if known.get(name) != kind:
-            raise ValueError(f"no column {name} ({kind}) is known")
-    return part
-
-
 def concat(schema: pa.Schema, tables: Iterable[pa.Table]) -> pa.Table:
     """One table of `schema` from many, or from many parts; dictionaries are unified."""
     parts = [part for part in tables if part.num_rows]
@@ -124,19 +81,6 @@ def _completed(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
         return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
     column = table[field.name]
     return column.dictionary_encode() if pa.types.is_dictionary(field.type) else column
-
-
-def _stored(schema: pa.Schema) -> Mapping[str, pa.DataType]:
-    """The types of the columns of a part, by name."""
-    # By identity: a merge asks 16,000 times, and a schema is hashed more slowly than worked out.
-    known = _STORED.get(id(schema))
-    if known is None:
-        kinds = {
-            field.name: field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-            for field in schema
-        }
-        known = _STORED[id(schema)] = (schema, kinds)
-    return known[1]
 
 
 def _column(field: pa.Field, values: Column) -> pa.Array:

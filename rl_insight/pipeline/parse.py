@@ -21,6 +21,7 @@ from rl_insight.pipeline.unit_file import read_unit
 from rl_insight.pipeline.units import source_id
 from rl_insight.plain_text import holds_command
 from rl_insight.schema import SCHEMAS, STATUSES
+from rl_insight.table_parts import write_part
 
 _LOG = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ def write_folder(folder: Path, content: Mapping[str, pa.Table], marker: str | No
     """
     with new_folder(folder) as temporary:
         for name, table in content.items():
-            tables.write_part(layout.table(temporary, name), table)
+            write_part(layout.table(temporary, name), table)
         if marker is not None:
             (temporary / marker).touch()
 

@@ -13,6 +13,7 @@ from rl_insight.errors import CacheError
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout
 from rl_insight.schema import SCHEMAS
+from rl_insight.table_parts import read_part
 
 _T = TypeVar("_T")
 
@@ -89,7 +90,7 @@ def read_unit_table(folder: Path, name: str, columns: Collection[str] | None = N
     if name != "sources" and name not in PARSERS.get(folder.parent.name).tables:
         return tables.empty(SCHEMAS[name])
     try:
-        return tables.read_part(layout.table(folder, name), SCHEMAS[name], columns)
+        return read_part(layout.table(folder, name), SCHEMAS[name], columns)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise CacheError(
             f"the cache of one parse job is incomplete ({name}: {error}): "

@@ -21,6 +21,7 @@ from rl_insight.pipeline.discovery import AUTO, Filters, Wanted, discover_all, p
 from rl_insight.pipeline.parse import parse_unit
 from rl_insight.pipeline.units import source_id
 from rl_insight.schema import SCHEMAS
+from rl_insight.table_parts import read_part
 from tests.nvtx_exports import text_range
 
 RANK_4 = "actor-rollout-ref_actor-update_step1_rank4-of-8_pid1004_20260814122112000.json.gz"
@@ -143,7 +144,7 @@ def statuses(root: Path, preset: str, output: Path) -> dict[str, str]:
         ]
         unit.write_text(json.dumps({"parser": parser, "sources": sources}))
         parse_unit(unit, root, output, {})
-        rows = tables.read_part(output / "sources.parquet", SCHEMAS["sources"])
+        rows = read_part(output / "sources.parquet", SCHEMAS["sources"])
         for row in tables.concat(SCHEMAS["sources"], [rows]).to_pylist():
             told[row["path"]] = row["status"]
     return told
@@ -244,6 +245,6 @@ def test_a_run_names_a_file_once(tmp_path: Path) -> None:
     sources = [{"source_id": source_id(RANK_4), "path": RANK_4, "files": files}]
     unit.write_text(json.dumps({"parser": "torch", "sources": sources}))
     parse_unit(unit, tmp_path, tmp_path / "parsed", {})
-    part = tables.read_part(tmp_path / "parsed" / "sources.parquet", SCHEMAS["sources"])
+    part = read_part(tmp_path / "parsed" / "sources.parquet", SCHEMAS["sources"])
     (row,) = tables.concat(SCHEMAS["sources"], [part]).to_pylist()
     assert (row["status"], row["detail"]) == ("failed", "is no trace: it holds HTML or XML")

@@ -22,6 +22,7 @@ from rl_insight.pipeline.settle import MergeOptions
 from rl_insight.pipeline.units import source_id
 from rl_insight.schema import SCHEMAS, SOURCES, TIMELINE_TABLES
 from rl_insight.selection import Selection
+from rl_insight.table_parts import write_part
 from tests.made_up_parser import NoteParser, capture, write_note
 
 Rows = list[dict[str, Any]]
@@ -453,7 +454,7 @@ def test_an_incomplete_cache_names_the_folder_to_delete(
     elif damage == "empty":
         path.write_bytes(b"")
     else:
-        tables.write_part(path, pa.table({"unheard_of": [1]}))
+        write_part(path, pa.table({"unheard_of": [1]}))
     with pytest.raises(CacheError) as refused:
         run(root)
     assert f"({table}: " in str(refused.value)

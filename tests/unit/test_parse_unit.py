@@ -17,6 +17,7 @@ from rl_insight.parsers import Parsed, Parser, Source
 from rl_insight.pipeline.parse import parse_unit, write_folder
 from rl_insight.pipeline.units import source_id
 from rl_insight.schema import ACTIVITY, LANES, SCHEMAS, SPANS, TIMELINE_TABLES
+from rl_insight.table_parts import read_part, write_part
 from tests.made_up_parser import NoteParser, capture, write_note
 
 Register = Callable[[Parser], None]
@@ -49,7 +50,7 @@ def parsed(
 def part(path: Path) -> pa.Table:
     """One table of a cache folder, whole."""
     schema = SCHEMAS[path.stem]
-    return tables.concat(schema, [tables.read_part(path, schema)])
+    return tables.concat(schema, [read_part(path, schema)])
 
 
 def the_row(tmp_path: Path, parser: str = "notes") -> dict[str, object]:
@@ -275,7 +276,7 @@ def test_a_cache_folder_appears_whole_or_not_at_all(
     (tmp_path / ".unit.tmp").mkdir()
     (tmp_path / ".unit.tmp" / "half.parquet").touch()
     # WHEN the disk is full
-    real = tables.write_part
+    real = write_part
 
     def full(path: Path, content: pa.Table) -> None:
         if path.stem == "activity":
@@ -283,7 +284,7 @@ def test_a_cache_folder_appears_whole_or_not_at_all(
         real(path, content)
 
     with monkeypatch.context() as broken, pytest.raises(OSError, match="No space left"):
-        broken.setattr(tables, "write_part", full)
+        broken.setattr("rl_insight.pipeline.parse.write_part", full)
         write_folder(folder, {"lanes": tables.empty(LANES), "activity": tables.empty(ACTIVITY)})
     # THEN the old cache stands, and nothing half done beside it
     assert [entry.name for entry in tmp_path.iterdir()] == ["unit"]

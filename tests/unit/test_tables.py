@@ -14,6 +14,7 @@ import pytest
 from rl_insight import tables
 from rl_insight.problems import Problem
 from rl_insight.schema import LABEL, PROBLEM, SCHEMAS, SOURCES, SPANS
+from rl_insight.table_parts import read_part, write_part
 
 INT32_MAX = 2_147_483_647
 INT32_MIN = -2_147_483_648
@@ -272,9 +273,9 @@ def test_parts_that_hold_different_columns_are_joined_to_the_whole_table(
         [rows[2], {}, rows[0]],
     ]
     for at, content in enumerate(contents):
-        tables.write_part(tmp_path / f"{at}.parquet", tables.from_rows(schema, content))
+        write_part(tmp_path / f"{at}.parquet", tables.from_rows(schema, content))
     # WHEN they are read and joined
-    parts = [tables.read_part(tmp_path / f"{at}.parquet", schema) for at in range(len(contents))]
+    parts = [read_part(tmp_path / f"{at}.parquet", schema) for at in range(len(contents))]
     joined = tables.concat(schema, parts)
     # THEN nothing is lost, and the table is one of the schema
     joined.validate(full=True)
@@ -285,15 +286,15 @@ def test_parts_that_hold_different_columns_are_joined_to_the_whole_table(
 
 def test_a_part_leaves_out_what_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "part.parquet"
-    tables.write_part(path, tables.from_rows(SPANS, [{"span_id": "a"}, {"role": "x"}]))
-    assert tables.read_part(path, SPANS).schema.names == ["span_id", "role"]
+    write_part(path, tables.from_rows(SPANS, [{"span_id": "a"}, {"role": "x"}]))
+    assert read_part(path, SPANS).schema.names == ["span_id", "role"]
     # Of those that are asked for, one was left out since it holds nothing.
-    assert tables.read_part(path, SPANS, ("role", "step")).schema.names == ["role"]
+    assert read_part(path, SPANS, ("role", "step")).schema.names == ["role"]
 
 
 def test_a_large_part_is_compressed(tmp_path: Path) -> None:
     path = tmp_path / "part.parquet"
-    tables.write_part(path, tables.table(SPANS, {"start_ns": np.zeros(100_000, dtype=np.int64)}))
+    write_part(path, tables.table(SPANS, {"start_ns": np.zeros(100_000, dtype=np.int64)}))
     assert pq.ParquetFile(path).metadata.row_group(0).column(0).compression == "LZ4"
 
 
@@ -309,9 +310,9 @@ def test_a_large_part_is_compressed(tmp_path: Path) -> None:
 )
 def test_a_part_of_another_table_or_version_is_refused(tmp_path: Path, wrong: pa.Table) -> None:
     path = tmp_path / "part.parquet"
-    tables.write_part(path, wrong)
+    write_part(path, wrong)
     with pytest.raises(ValueError, match=r"no column \w+ \(\w+\) is known"):
-        tables.read_part(path, SPANS)
+        read_part(path, SPANS)
 
 
 def test_a_table_is_written_and_read_in_a_folder_of_any_name(tmp_path: Path) -> None:
@@ -344,6 +345,7 @@ from pathlib import Path
 import pyarrow as pa
 from rl_insight import tables
 from rl_insight.schema import SCHEMAS
+from rl_insight.table_parts import read_part, write_part
 
 def sample(kind):
     if pa.types.is_list(kind):
@@ -360,8 +362,8 @@ schema = SCHEMAS[sys.argv[1]]
 row = {field.name: sample(field.type) for field in schema}
 table = tables.from_rows(schema, [row, {}, row])
 path = Path(sys.argv[2]) / "t.parquet"
-tables.write_part(path, tables.concat(schema, [table, tables.empty(schema)]))
-assert tables.concat(schema, [tables.read_part(path, schema)] * 2).num_rows == 6
+write_part(path, tables.concat(schema, [table, tables.empty(schema)]))
+assert tables.concat(schema, [read_part(path, schema)] * 2).num_rows == 6
 tables.write(path, tables.concat(schema, [table, tables.empty(schema), table]))
 assert tables.read(path).num_rows == 6
 assert tables.read(path).schema.equals(schema)

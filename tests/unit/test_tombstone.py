@@ -11,6 +11,7 @@ from rl_insight.pipeline import layout, tombstone
 from rl_insight.pipeline.parse import write_folder
 from rl_insight.pipeline.units import Unit, source_id
 from rl_insight.schema import LANES, SCHEMAS, TIMELINE_TABLES
+from rl_insight.table_parts import read_part
 from tests.made_up_parser import NoteParser
 
 KILLED = Unit("notes", "killed-1", ("a.note", "b.note"))
@@ -36,7 +37,7 @@ def folder_of(output: Path, unit: Unit) -> Path:
 
 def part(folder: Path, name: str) -> list[dict[str, object]]:
     schema = SCHEMAS[name]
-    read = tables.read_part(folder / f"{name}.parquet", schema)
+    read = read_part(folder / f"{name}.parquet", schema)
     rows: list[dict[str, object]] = tables.concat(schema, [read]).to_pylist()
     return rows
 
