@@ -33,7 +33,8 @@ This run:
   --profile DIR
       A Snakemake profile: slurm, or a folder of your own.
   -n, --dry-run
-      Say what would be done, and do nothing.
+      Say what would be done, and do nothing: a new output folder is not left behind, and one
+      that is there gets no more than the plan.
   --unlock
       Release the output folder after a run that was killed.
   --version, -h, --help

@@ -153,8 +153,8 @@ def _comparable(
     else:
         return True
     example = (
-        f"{rows.whose(members[0])}: {why}, so one index is not one expert on all ranks "
-        "(heatmap.parser.ep_size tells which it is)"
+        f"{rows.whose(members[0])}: heatmap.parser.ep_size is not set, and {why}: "
+        "one index is not one expert on all ranks"
     )
     notes.add(EXPERT_IDS_LOCAL, "warning", example=example)
     return False

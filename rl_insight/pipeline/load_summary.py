@@ -82,7 +82,7 @@ def load_lines(summary: LoadSummary) -> Iterator[str]:
         yield f"  least even: {_place(summary.fullest)}"
     doubts = [note for note in summary.notes if note.severity != "info"]
     for note in doubts[:_SHOWN_NOTES]:
-        told = printable(note.example) if note.example else note.code.replace("_", " ")
+        told = printable(note.example) if note.example else note.code
         times = f" (and {note.count - 1:,} more such)" if note.count > 1 else ""
         yield f"  {note.severity}: {told}{times}"
     more = len(doubts) - _SHOWN_NOTES

@@ -1,6 +1,7 @@
 """Start Snakemake for one run, and finish it when a parse job was killed."""
 
 import os
+import shutil
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -56,6 +57,7 @@ def run(request: RunRequest) -> Outcome:
     started = time.monotonic()
     config = _absolute(request.config)
     output = configuration.output_folder(config)
+    new = _first_new(output)
     _check_config(output)
     manifest, left_locked = look(config, output)
     pages = tuple(output / name for name in Run(config, str(output), manifest).pictures())
@@ -74,7 +76,16 @@ def run(request: RunRequest) -> Outcome:
         code = _snakemake(request, output)
     if not code and not only_looking:
         attempts.end(output)
+    if not code and request.dry_run and new is not None:
+        # Snakemake plans in the output folder; who only asks gets none.
+        shutil.rmtree(new, ignore_errors=True)
     return Outcome(code, output, time.monotonic() - started, pages, manifest.presets)
+
+
+def _first_new(folder: Path) -> Path | None:
+    """The uppermost of `folder` and the folders above that is not there yet; None when all are."""
+    missing = [one for one in (folder, *folder.parents) if not os.path.lexists(one)]
+    return missing[-1] if missing else None
 
 
 def _snakemake(request: RunRequest, output: Path) -> int:

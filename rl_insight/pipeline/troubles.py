@@ -33,7 +33,7 @@ def sentence(trouble: Trouble) -> str:
     """One kind of trouble on one line for a terminal."""
     what, detail = trouble.status, trouble.detail
     if trouble.status == "ok":
-        words = (trouble.code or "").replace("_", " ")
+        words = trouble.code or ""  # as docs/broken.md has it
         what, detail = "read with doubts", f"{words} ({detail})" if detail else words
     example = printable(trouble.example, 160)
     if trouble.sources > 1:

@@ -119,7 +119,7 @@ def notes(heatmap: Heatmap, most: int) -> tuple[str, ...]:
         lacking.append(f"+{count(more, 'more line')} of what is missing")
     sentences = []
     for note in sorted(heatmap.notes, key=lambda note: rank.get(note.severity, 2)):
-        words = plain(note.example or str(note.code).replace("_", " "), SENTENCE_LIMIT)
+        words = plain(note.example or str(note.code), SENTENCE_LIMIT)
         times = f" (and {note.count - 1:,} more such)" if note.count > 1 else ""
         sentences.append(shorten(words, SENTENCE_LIMIT) + times)
     rest = len(sentences) - most

@@ -88,7 +88,7 @@ def example_of(sources: Columns, code: str) -> dict[str | None, str]:
     """By `source_id`, what the sources that have the problem `code` say of it."""
     rows = sources.where(sources.filled("problems"))
     return {
-        source: str(problem["example"] or code.replace("_", " "))
+        source: str(problem["example"] or code)
         for source, problems in zip(
             rows.strings("source_id"), rows.structs("problems"), strict=True
         )
@@ -156,7 +156,8 @@ def _explained(problem: Mapping[str, object]) -> str | None:
 
 
 def _doubts(problems: Sequence[Mapping[str, object]], code: str = "") -> str:
-    """What is doubtful about a source, gravest first; empty for mere information.
+    """What is doubtful about a source, gravest first; empty for mere information. Codes stand as
+    docs/broken.md has them, so that one is found there.
 
     With `code` only problems whose own begins so.
     """
@@ -165,7 +166,6 @@ def _doubts(problems: Sequence[Mapping[str, object]], code: str = "") -> str:
         for problem in problems:
             own = str(problem["code"] or "unknown trouble")
             if problem["severity"] == severity and own.startswith(code):
-                kind = own.replace("_", " ")
                 example = _explained(problem)
-                doubts.append(f"{kind}: {example}" if example else kind)
+                doubts.append(f"{own}: {example}" if example else own)
     return "; ".join(doubts)

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 PACKAGE = CHECKOUT / "rl_insight"
 
@@ -92,6 +95,47 @@ def test_the_page_names_every_code_and_no_other() -> None:
     }
     sources = "".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     assert not {code for code in told if f'"{code}"' not in sources}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "gave nothing",
+        "never analysed",
+        "database disk image is malformed",  # SQLite's own
+        "its JSON does not close",
+        "its last line is cut",
+        "the gzip has no end",
+        "the gzip is damaged inside",
+        "only an unfinished",
+        "make fuzz",
+    ],
+)
+def test_what_is_seen_can_be_searched_for(words: str) -> None:
+    assert words in (CHECKOUT / "docs" / "broken.md").read_text("utf-8")
+    sources = "".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
+    others = ("database disk image is malformed", "make fuzz")
+    assert words in others or words in sources
+
+
+def test_the_first_script_names_what_is_wrong_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (CHECKOUT / "docs" / "broken.md").read_text("utf-8")
+    script = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    span = {"code": "profiler_span", "severity": "info"}
+    late = {"code": "clock_skew", "severity": "warning"}
+    rows = [
+        {"path": "good", "status": "ok", "detail": None, "problems": [span]},
+        {"path": "late", "status": "ok", "detail": None, "problems": [span, late]},
+        {"path": "gone", "status": "failed", "detail": "no trace", "problems": []},
+    ]
+    monkeypatch.setattr("rl_insight.tables.read", lambda _: pa.Table.from_pylist(rows))
+    exec(script, {})
+    assert capsys.readouterr().out.splitlines() == [
+        "late ok None ['clock_skew']",
+        "gone failed no trace []",
+    ]
 
 
 def test_every_way_of_writing_a_code_is_seen() -> None:

@@ -109,9 +109,9 @@ def test_a_doubtful_time_is_told_beside_what_was_lost(tmp_path):
     )
     assert lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))[2:6] == [
         "  salvaged: 2 inputs, such as a: breaks off",
-        "  read with doubts: 2 inputs, such as a: clock unknown (no date)",
-        "  read with doubts: d: no time (1 event without a time was left out)",
-        "  read with doubts: d: clock skew (3 s late)",
+        "  read with doubts: 2 inputs, such as a: clock_unknown (no date)",
+        "  read with doubts: d: no_time (1 event without a time was left out)",
+        "  read with doubts: d: clock_skew (3 s late)",
     ]
 
 
@@ -131,7 +131,7 @@ def test_the_summary_says_what_was_read_drawn_and_left_out(mixed):
         "  failed: a/rank6.json.gz: is a folder",
         "  empty: a/rank7.json.gz: holds no events",
         "  salvaged: a/rank3.json.gz: cut off after 4096 bytes",
-        "  read with doubts: a/rank2.json.gz: negative duration (3 events that end before they "
+        "  read with doubts: a/rank2.json.gz: negative_duration (3 events that end before they "
         "start were left out, such as aten::mm)",
         "  skipped: 2 inputs, such as a/async_llm_1.json.gz: rank 9 is not in input.rank_list",
         f"  Every input and its problems: {mixed}/tables/sources.parquet",

@@ -213,7 +213,7 @@ def test_what_was_read_in_part_also_tells_that_its_time_is_doubtful(tmp_path: Pa
     made.source("a", "a.json", status="salvaged", detail="breaks off", problems=[cut, clock])
 
     assert [one.detail for one in load(made, tmp_path).troubles] == [
-        "breaks off; clock unknown: no date"
+        "breaks off; clock_unknown: no date"
     ]
 
 
@@ -250,7 +250,7 @@ def test_warnings_about_a_source_that_was_read_make_it_doubtful(tmp_path: Path) 
     troubles = load(made, tmp_path).troubles
 
     assert [(one.path, one.status, one.detail) for one in troubles] == [
-        ("b.json", "doubtful", "lost events; clock skew: set back by 3 s")
+        ("b.json", "doubtful", "lost_events; clock_skew: set back by 3 s")
     ]
 
 

@@ -398,6 +398,28 @@ def test_a_dry_run_buries_and_clears_nothing(
     assert f"--{only.replace('_', '-')}" in snakemake.started[0]
 
 
+def test_a_dry_run_leaves_no_folder_behind_that_was_not_there(
+    root: Path, snakemake: Snakemake
+) -> None:
+    above = root.parent / "new"
+    plan = RunRequest(config(root, above / "out"), dry_run=True)
+    assert run(plan).exit_code == 0
+    assert str(above / "out") in snakemake.started[0]
+    assert not above.exists()
+    # What was there stays, with what is in it.
+    (above / "out").mkdir(parents=True)
+    (above / "out" / "notes.txt").write_text("mine")
+    snakemake.codes = [0]
+    assert run(plan).exit_code == 0
+    assert (above / "out" / "notes.txt").read_text() == "mine"
+
+
+def test_a_dry_run_that_failed_keeps_its_log(root: Path, snakemake: Snakemake) -> None:
+    snakemake.codes = [1]
+    assert run(RunRequest(config(root), dry_run=True)).exit_code == 1
+    assert (root.parent / "out").is_dir()
+
+
 def test_what_follows_the_dashes_goes_to_snakemake_untouched_and_last(root: Path) -> None:
     extra = ("--retries", "0", "a {b}", "--quiet")
     words = command(RunRequest(config(root), snakemake_args=extra), root.parent)
