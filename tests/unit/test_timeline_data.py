@@ -264,7 +264,7 @@ def test_events_that_were_left_out_are_counted_in_the_list_and_at_the_bars(tmp_p
     timeline = load(made, tmp_path)
 
     told = "20 events at time 0 were left out, such as 'gemm': ts 0"
-    assert [one.detail for one in timeline.troubles] == [f"zero time: {told}"]
+    assert [one.detail for one in timeline.troubles] == [f"zero_time: {told}"]
     assert timeline.spans.remarks == [(f"{told}.",)]
 
 
