@@ -181,8 +181,11 @@ def test_of_what_is_seen_whole_a_check_says_what_a_run_does(kind: str, tmp_path:
     ("content", "said"),
     [
         (PAGE, "is no trace: it holds HTML or XML"),
-        (gzip.compress(PAGE), "is no trace: it holds HTML or XML"),
-        (gzip.compress(b'{"error": "quota"}'), "JSON of another kind: it holds no trace events"),
+        (gzip.compress(PAGE, mtime=0), "is no trace: it holds HTML or XML"),
+        (
+            gzip.compress(b'{"error": "quota"}', mtime=0),
+            "JSON of another kind: it holds no trace events",
+        ),
         (CONTENTS["noise"], "is no trace: it holds no JSON object or list; it starts with "),
         (CONTENTS["pointer"], "is no trace: it holds a Git LFS pointer; the file itself was never"),
     ],
