@@ -154,8 +154,8 @@ def test_files_read_with_doubts_and_skipped_ones_are_counted_and_listed(tmp_path
     assert troubles is not None
     assert troubles.summary.startswith("2 files read with doubts, 1 skipped (of ")
     assert troubles.shown == (
-        ("doubtful", "doubt_0.json", "identity conflict: rank 1, or rank 2"),
-        ("doubtful", "doubt_1.json", "identity conflict: rank 1, or rank 2"),
+        ("doubtful", "doubt_0.json", "identity_conflict: rank 1, or rank 2"),
+        ("doubtful", "doubt_1.json", "identity_conflict: rank 1, or rank 2"),
         ("skipped", "a.json.tmp", "A writer's leftover."),
     )
     assert not troubles.calm
