@@ -33,7 +33,8 @@ import rl_insight.without_pandas  # noqa: F401 - before the first table is made
 from rl_insight.part_writer import PartWriter
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.units import source_id
-from rl_insight.schema import SCHEMAS, TIMELINE_TABLES
+from rl_insight.schema import SCHEMAS
+from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.table_parts import write_part
 from rl_insight.tables import Column, table
 
@@ -50,7 +51,7 @@ import rl_insight.without_pandas
 from rl_insight.data.identity import compile_rules
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.merge import merge
-from rl_insight.pipeline.settle import MergeOptions
+from rl_insight.pipeline.merge_options import MergeOptions
 root, loads = Path(sys.argv[1]), sys.argv[2] == "loads"
 options = MergeOptions(
     compile_rules(None), Filters(), "in", presets=("heatmap" if loads else "timeline",)

@@ -13,7 +13,7 @@ from rl_insight import config, config_file
 from rl_insight.data import identity, names, roles
 from rl_insight.data.user_rules import compile_rules
 from rl_insight.errors import RLInsightError
-from rl_insight.parsers import PARSERS, Source, nvtx_rows
+from rl_insight.parsers import PARSERS, Source, nvtx_rows, nvtx_schema
 from rl_insight.parsers.nvtx_json import JsonRows
 from rl_insight.parsers.nvtx_sqlite import SqliteRows
 from rl_insight.parsers.torch_events import TorchEvent, TorchEventExact
@@ -89,7 +89,7 @@ def sqlite(data: bytes, folder: Path) -> None:
 def arrow(data: bytes, folder: Path) -> None:
     """One Parquet or Arrow file of a folder, by columns."""
     path = _file(data, folder)
-    wanted = nvtx_rows.COLUMNS[nvtx_rows.RANGES]
+    wanted = nvtx_rows.COLUMNS[nvtx_schema.RANGES]
     lost: list[str] = []
     for batch in arrow_folder.batches(path, wanted, lost.append):
         for name, column in zip(batch.schema.names, batch.columns, strict=True):

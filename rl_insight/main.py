@@ -126,8 +126,8 @@ def _draw(config: Config, arguments: Arguments) -> int:
     if outcome.exit_code == 0 and (arguments.dry_run or arguments.unlock):
         return 0
 
+    from rl_insight.pipeline.merge_options import filters_of
     from rl_insight.pipeline.summary import closing, exit_code, lines, summarise
-    from rl_insight.pipeline.workflow import filters_of
 
     if outcome.exit_code == UsageError.exit_code:
         # So ends Snakemake when it does not know an option; its own message says which.

@@ -234,9 +234,3 @@ SCHEMAS: dict[str, pa.Schema] = {
     "expert_load": EXPERT_LOAD,
     "expert_balance": EXPERT_BALANCE,
 }
-
-# The tables of a timeline run besides `sources`, which every run has.
-TIMELINE_TABLES = ("lanes", "spans", "breakdown", "activity", "collectives", "ops")
-
-# The tables of a heatmap run besides `sources`.
-HEATMAP_TABLES = ("expert_load", "expert_balance")

@@ -8,7 +8,7 @@ from pathlib import Path  # noqa: E402
 
 import rl_insight.without_pandas  # noqa: E402, F401 - before the first table is made
 from rl_insight.pipeline.merge import merge  # noqa: E402
-from rl_insight.pipeline.workflow import merge_options  # noqa: E402
+from rl_insight.pipeline.merge_options import merge_options  # noqa: E402
 
 merge(
     [Path(folder) for folder in snakemake.input.folders],  # noqa: F821

@@ -9,7 +9,8 @@ from rl_insight import tables
 from rl_insight.data.tree import Tree
 from rl_insight.errors import ReadError
 from rl_insight.parsers import Found, Parsed, Source
-from rl_insight.schema import SCHEMAS, TIMELINE_TABLES
+from rl_insight.schema import SCHEMAS
+from rl_insight.table_names import TIMELINE_TABLES
 
 
 @dataclass

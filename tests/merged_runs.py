@@ -10,9 +10,9 @@ from rl_insight.data.tree import scan
 from rl_insight.pipeline import layout, manifest
 from rl_insight.pipeline.discovery import Filters, discover
 from rl_insight.pipeline.merge import merge
+from rl_insight.pipeline.merge_options import MergeOptions
 from rl_insight.pipeline.parse import parse_unit
-from rl_insight.pipeline.settle import MergeOptions
-from rl_insight.schema import TIMELINE_TABLES
+from rl_insight.table_names import TIMELINE_TABLES
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

@@ -1,14 +1,18 @@
 """What a parser is: it finds its inputs in a listing, and turns one input into tables."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Protocol
 
 from rl_insight.data.tree import Tree
 from rl_insight.problems import Problems
+
+if TYPE_CHECKING:
+    # Whoever only looks for inputs must not wait for it.
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)

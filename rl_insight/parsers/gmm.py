@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from rl_insight.data.tree import Tree
 from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.gmm_discovery import claims
-from rl_insight.parsers.gmm_reading import DumpReader
 
 
 class GmmParser:
@@ -29,6 +28,8 @@ class GmmParser:
 
         The rows come in parts. Files that cannot be read cost only themselves.
         """
+        from rl_insight.parsers.gmm_reading import DumpReader  # it needs numpy
+
         parsed = Parsed("ok")
         reader = DumpReader(source, parsed)
         parsed.parts = {"expert_load": reader.rows()}

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from rl_insight.data.name_facts import INT32, INT64, whole
 from rl_insight.data.tree import Tree
-from rl_insight.parsers.collectives import group_label
 from rl_insight.problems import Problems
 from rl_insight.readers.json_members import decode_loosely
 from rl_insight.readers.pseudo_files import holds_bytes
@@ -77,6 +76,9 @@ class Told:
 
     def group(self, name: str | None) -> str | None:
         """What a communication group is called: what it is for, and its own name."""
+        # Discovery reads metadata too, and must not wait for numpy.
+        from rl_insight.parsers.collectives import group_label
+
         return None if name is None else group_label(name, self.groups.get(name))
 
 

@@ -14,7 +14,8 @@ from rl_insight.parsers.lane_tables import LaneRows, Windows
 from rl_insight.parsers.mstx_capture import AscendDevice, MstxCapture
 from rl_insight.parsers.mstx_metadata import Told
 from rl_insight.parsers.stages import Capture, Span, find_spans
-from rl_insight.schema import LANES, SCHEMAS, TIMELINE_TABLES
+from rl_insight.schema import LANES, SCHEMAS
+from rl_insight.table_names import TIMELINE_TABLES
 
 # Times beyond this (the year 2001 of Unix time) are absolute.
 _ABSOLUTE_NS = 10**18

@@ -14,6 +14,7 @@ from rl_insight.errors import ReadError
 from rl_insight.intervals import IntArray
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
+from rl_insight.parsers import nvtx_schema
 from rl_insight.parsers.nvtx_rows import (
     LONGEST_NAME,
     MISSING,
@@ -51,7 +52,7 @@ class ArrowRows:
 
     def __iter__(self) -> Iterator[Batch]:
         damaged: list[ReadError] = []
-        for table in rows.TABLES:
+        for table in nvtx_schema.TABLES:
             if table not in self._files:
                 continue
             self._table = table
@@ -81,13 +82,13 @@ class ArrowRows:
                 self.damaged.add(table)
                 example = f"{table} has no column {missing[0]}"
                 self._problems.add("column_missing", "warning", len(missing), example=example)
-        elif table == rows.RANGES:
+        elif table == nvtx_schema.RANGES:
             yield _ranges(batch)
-        elif table == rows.STRINGS:
+        elif table == nvtx_schema.STRINGS:
             yield _strings(batch)
         elif table in rows.ACTIVITY:
             yield _work(table, batch)
-        elif table in (rows.DETAILS, rows.SESSION):
+        elif table in (nvtx_schema.DETAILS, nvtx_schema.SESSION):
             yield from _values(table, batch)
         else:
             yield from _named(table, batch)
@@ -184,8 +185,8 @@ def _strings(batch: _Columns) -> Strings:
 
 
 def _work(table: str, batch: _Columns) -> Work:
-    names = batch.numbers("copyKind" if table == rows.MEMCPY else "demangledName")
-    if table == rows.KERNEL:
+    names = batch.numbers("copyKind" if table == nvtx_schema.MEMCPY else "demangledName")
+    if table == nvtx_schema.KERNEL:
         names = np.where(names == MISSING, batch.numbers("shortName"), names)
     return Work(
         table,
@@ -208,7 +209,7 @@ def _named(table: str, batch: _Columns) -> Iterator[Fact]:
     """What the rows say whose values may be read; the others never become text."""
     named = "|".join(map(re.escape, environment.wanted_names(table)))
     allowed = batch.matching("name", f"^({named})$" if named else "^$")
-    if table == rows.CAPTURE:
+    if table == nvtx_schema.CAPTURE:
         assigned = batch.matching("value", environment.ASSIGNMENT, ignore_case=True)
         counted = batch.matching("value", environment.NUMBER)
         allowed |= batch.matching("name", environment.VARIABLE_ROW) & assigned

@@ -15,12 +15,9 @@ from rl_insight.parsers.nvtx_devices import NvtxDevices, ProcessDevices
 from rl_insight.parsers.nvtx_names import are_operators
 from rl_insight.parsers.nvtx_ranges import KeptNames, ProcessRanges, joined
 from rl_insight.parsers.nvtx_rows import (
-    DOMAIN_KIND,
-    KERNEL,
     LONGEST_NAME,
     MISSING,
     MOST_PROCESSES,
-    RANGE_KINDS,
     Batch,
     Fact,
     Ranges,
@@ -29,6 +26,7 @@ from rl_insight.parsers.nvtx_rows import (
     distinct,
     process_of,
 )
+from rl_insight.parsers.nvtx_schema import DOMAIN_KIND, KERNEL, RANGE_KINDS
 from rl_insight.problems import Problems
 
 # Bounds for what a hostile or endless file may make us keep.

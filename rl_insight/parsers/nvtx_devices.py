@@ -15,16 +15,13 @@ from rl_insight.parsers.extent import Extent
 from rl_insight.parsers.kernel_names import COMMUNICATION, COMPUTING, kernel_class
 from rl_insight.parsers.nvtx_rows import (
     ACTIVITY,
-    GRAPH,
-    KERNEL,
-    MEMCPY,
-    MEMSET,
     MISSING,
     MOST_PROCESSES,
     Work,
     distinct,
     process_of,
 )
+from rl_insight.parsers.nvtx_schema import GRAPH, KERNEL, MEMCPY, MEMSET
 from rl_insight.parsers.op_names import OpNames
 
 # ENUM_CUDA_MEMCPY_OPER; named as kineto does.

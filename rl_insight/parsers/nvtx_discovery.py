@@ -18,7 +18,7 @@ from rl_insight.data.tree import File, Tree, scan
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Found
 from rl_insight.parsers.nvtx_kinds import OTHER_FORMS, RAW, UNFINISHED, are_messages, are_rows
-from rl_insight.parsers.nvtx_rows import TABLES
+from rl_insight.parsers.nvtx_schema import TABLES
 from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
 from rl_insight.readers.sqlite import MAGIC, database
 

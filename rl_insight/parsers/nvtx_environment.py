@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rl_insight.parsers.nvtx_rows import CAPTURE, EXPORT, SYSTEM, Fact
+from rl_insight.parsers.nvtx_rows import Fact
+from rl_insight.parsers.nvtx_schema import CAPTURE, EXPORT, SYSTEM
 
 RANK_NAMES: Final = (
     "RANK",

@@ -14,6 +14,7 @@ import numpy as np
 
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
+from rl_insight.parsers import nvtx_schema
 from rl_insight.parsers.nvtx_names import OPERATOR_SIGN
 from rl_insight.parsers.nvtx_numbers import column, ends, whole
 from rl_insight.parsers.nvtx_rows import (
@@ -64,7 +65,7 @@ class Row(msgspec.Struct, gc=False):
     value: msgspec.Raw = _NO_VALUE
 
 
-class RangeRow(msgspec.Struct, gc=False, tag_field="table", tag=rows.RANGES):
+class RangeRow(msgspec.Struct, gc=False, tag_field="table", tag=nvtx_schema.RANGES):
     """The same for a stretch of the file that holds ranges only: a third faster."""
 
     domainId: Loose = None  # noqa: N815
@@ -149,7 +150,7 @@ class JsonRows:
         names = [row.table for row in block]
         self.tabled += len(names) - names.count(None)
         present = set(names)
-        for table in rows.TABLES:
+        for table in nvtx_schema.TABLES:
             if table in present:
                 own = block
                 if len(present) > 1:
@@ -166,13 +167,13 @@ class JsonRows:
         if found is None or other is None or found[1] != other[1]:
             return
         table = found[1].decode()
-        if table == rows.RANGES:
+        if table == nvtx_schema.RANGES:
             shape = shape_of(first, _VARYING, "text")
             if shape is not None:
                 with contextlib.suppress(msgspec.MsgspecError):
                     yield AlikeRanges(_RANGE.decode(first), shape)
             yield self._ranges
-        elif table not in rows.TABLES and len(self._others) < _MOST_TABLES:
+        elif table not in nvtx_schema.TABLES and len(self._others) < _MOST_TABLES:
             if table not in self._others:
                 self._others[table] = struct_decoder(_passed_over(table))
             yield self._others[table]
@@ -183,13 +184,13 @@ def _passed_over(table: str) -> type[msgspec.Struct]:
 
 
 def _batches(table: str, own: Sequence[Row]) -> Iterator[Batch]:
-    if table == rows.RANGES:
+    if table == nvtx_schema.RANGES:
         yield _ranges(own)
-    elif table == rows.STRINGS:
+    elif table == nvtx_schema.STRINGS:
         yield _strings(own)
     elif table in rows.ACTIVITY:
         yield _work(table, own)
-    elif table in (rows.DETAILS, rows.SESSION):
+    elif table in (nvtx_schema.DETAILS, nvtx_schema.SESSION):
         for row in own:
             for name in rows.COLUMNS[table]:
                 value = whole(getattr(row, name))
@@ -215,9 +216,9 @@ def _ranges(own: Sequence[Row | RangeRow]) -> Ranges:
 
 def _work(table: str, own: Sequence[Row]) -> Work:
     names: list[Loose] = [None] * len(own)
-    if table == rows.KERNEL:
+    if table == nvtx_schema.KERNEL:
         names = [row.shortName if row.demangledName is None else row.demangledName for row in own]
-    elif table == rows.MEMCPY:
+    elif table == nvtx_schema.MEMCPY:
         names = [row.copyKind for row in own]
     return Work(
         table=table,

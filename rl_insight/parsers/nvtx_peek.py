@@ -15,7 +15,8 @@ from rl_insight.data.names import facts
 from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers.nvtx_ranks import Named, ranks
-from rl_insight.parsers.nvtx_rows import CAPTURE, SYSTEM, Fact
+from rl_insight.parsers.nvtx_rows import Fact
+from rl_insight.parsers.nvtx_schema import CAPTURE, SYSTEM
 from rl_insight.problems import Problems
 from rl_insight.readers.sqlite import MAGIC
 

@@ -14,31 +14,24 @@ import numpy.typing as npt
 
 from rl_insight.intervals import IntArray
 from rl_insight.parsers.kernel_names import COMPUTING, MEMORY
+from rl_insight.parsers.nvtx_schema import (
+    CAPTURE,
+    DETAILS,
+    EXPORT,
+    GRAPH,
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    RANGES,
+    SESSION,
+    STRINGS,
+    SYSTEM,
+)
 from rl_insight.readers.line_columns import LineTexts
-
-STRINGS: Final = "StringIds"
-RANGES: Final = "NVTX_EVENTS"
-DETAILS: Final = "ANALYSIS_DETAILS"
-SESSION: Final = "TARGET_INFO_SESSION_START_TIME"
-CAPTURE: Final = "META_DATA_CAPTURE"
-SYSTEM: Final = "TARGET_INFO_SYSTEM_ENV"
-EXPORT: Final = "META_DATA_EXPORT"
-KERNEL: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
-MEMCPY: Final = "CUPTI_ACTIVITY_KIND_MEMCPY"
-MEMSET: Final = "CUPTI_ACTIVITY_KIND_MEMSET"
-GRAPH: Final = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 
 # Tables of device activity, with the class of what has no name of its own. A graph launch is one
 # row (verl sets cuda-graph-trace=graph): what runs inside cannot be told apart, and is computing.
 ACTIVITY: Final = {KERNEL: COMPUTING, MEMCPY: MEMORY, MEMSET: MEMORY, GRAPH: COMPUTING}
-
-# In the order in which they are best read: what says how to take the rest comes first.
-TABLES: Final = (DETAILS, SESSION, STRINGS, CAPTURE, SYSTEM, EXPORT, RANGES, *ACTIVITY)
-
-# NVTX event types (ENUM_NSYS_EVENT_TYPE): push/pop and start/end ranges, recorded and imported from
-# .nvtxt files. All others are marks, unmatched halves, categories and names of things.
-RANGE_KINDS: Final = (59, 60, 70, 71)
-DOMAIN_KIND: Final = 75
 
 MISSING: Final = -(2**63)
 """Stands for null in columns of numbers; no real value is that small."""

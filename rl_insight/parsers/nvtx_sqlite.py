@@ -8,6 +8,7 @@ from typing import Final
 from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers import nvtx_rows as rows
+from rl_insight.parsers import nvtx_schema
 from rl_insight.parsers.nvtx_names import are_operators
 from rl_insight.parsers.nvtx_numbers import column, ends, whole
 from rl_insight.parsers.nvtx_rows import (
@@ -26,9 +27,9 @@ from rl_insight.readers.table_rows import LostRowsError, Rows, TableQuery, table
 _LONGEST_VALUE: Final = 300
 _TEXTS: Final = ("name", "value", "text")
 _USES: Final = (
-    (rows.RANGES, "textId"),
-    (rows.KERNEL, "demangledName"),
-    (rows.KERNEL, "shortName"),
+    (nvtx_schema.RANGES, "textId"),
+    (nvtx_schema.KERNEL, "demangledName"),
+    (nvtx_schema.KERNEL, "shortName"),
 )
 
 
@@ -40,7 +41,9 @@ class SqliteRows:
     Iterating raises ReadError when the file is no database, or no export of nsys.
     """
 
-    def __init__(self, path: Path, problems: Problems, tables: Sequence[str] = rows.TABLES) -> None:
+    def __init__(
+        self, path: Path, problems: Problems, tables: Sequence[str] = nvtx_schema.TABLES
+    ) -> None:
         self._path = path
         self._tables = tables
         self._problems = problems
@@ -61,7 +64,7 @@ class SqliteRows:
                 raise ReadError("this database is no export of nsys: it has none of its tables")
             for table in self._tables:
                 # Most names of ranges are never looked at, so they are not decoded either.
-                connection.text_factory = bytes if table == rows.RANGES else decoded
+                connection.text_factory = bytes if table == nvtx_schema.RANGES else decoded
                 for chunk in self._chunks(connection, table, present):
                     self.rows_seen += len(chunk)
                     yield from _batches(table, chunk)
@@ -77,7 +80,7 @@ class SqliteRows:
                 try:
                     yield from table_chunks(connection, query)
                 except LostRowsError:
-                    if table != rows.STRINGS:
+                    if table != nvtx_schema.STRINGS:
                         raise
                     # Asked for were those that other tables speak of, and one of these may be
                     # damaged.
@@ -141,17 +144,17 @@ def _bounded(name: str) -> str:
 
 
 def _conditions(table: str, present: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    if table == rows.RANGES:
-        kinds = ", ".join(map(str, (*rows.RANGE_KINDS, rows.DOMAIN_KIND)))
+    if table == nvtx_schema.RANGES:
+        kinds = ", ".join(map(str, (*nvtx_schema.RANGE_KINDS, nvtx_schema.DOMAIN_KIND)))
         # In a column without a type a number may stand as text, which is equal to no number.
         yield f""""eventType" IN ({kinds}) OR typeof("eventType") <> 'integer'"""
-    elif table == rows.STRINGS:
+    elif table == nvtx_schema.STRINGS:
         # One after the other: a table that breaks off must not cost the names of another.
         for owner, name in _USES:
             if name in present.get(owner, ()):
                 used = f"SELECT CAST({quoted(name)} AS INTEGER) FROM {quoted(owner)}"
                 yield f'"id" IN ({used})'
-    elif table in (rows.CAPTURE, rows.SYSTEM, rows.EXPORT):
+    elif table in (nvtx_schema.CAPTURE, nvtx_schema.SYSTEM, nvtx_schema.EXPORT):
         yield f"{_named(table)} AND length(value) < {_LONGEST_VALUE}"
     else:
         yield "TRUE"
@@ -160,7 +163,7 @@ def _conditions(table: str, present: Mapping[str, Sequence[str]]) -> Iterator[st
 def _named(table: str) -> str:
     """The rows whose values may be read at all; see `nvtx_environment`."""
     conditions = [f"name = '{name}'" for name in environment.wanted_names(table)]
-    if table == rows.CAPTURE:
+    if table == nvtx_schema.CAPTURE:
         # Only whole numbers, with or without quotes around them.
         assigned = " OR ".join(
             f"(value LIKE '{name}=%' AND trim(substr(value, {len(name) + 2}), '\"0123456789') = '')"
@@ -175,7 +178,7 @@ def _named(table: str) -> str:
 
 def _batches(table: str, chunk: Sequence[tuple[object, ...]]) -> Iterator[Batch]:
     by_column = list(zip(*chunk, strict=True))
-    if table == rows.RANGES:
+    if table == nvtx_schema.RANGES:
         starts, stops, kinds, threads, domains, texts, text_ids = by_column
         yield Ranges(
             column(starts),
@@ -187,7 +190,7 @@ def _batches(table: str, chunk: Sequence[tuple[object, ...]]) -> Iterator[Batch]
             column(text_ids),
             are_operators(texts),
         )
-    elif table == rows.STRINGS:
+    elif table == nvtx_schema.STRINGS:
         known = [
             (number, value)
             for number, value in chunk
@@ -196,7 +199,7 @@ def _batches(table: str, chunk: Sequence[tuple[object, ...]]) -> Iterator[Batch]
         yield Strings([number for number, _ in known], [value for _, value in known])
     elif table in rows.ACTIVITY:
         yield _work(table, by_column)
-    elif table in (rows.DETAILS, rows.SESSION):
+    elif table in (nvtx_schema.DETAILS, nvtx_schema.SESSION):
         for row in chunk:
             for fact, given in zip(rows.COLUMNS[table], row, strict=True):
                 said = whole(given)
@@ -210,9 +213,9 @@ def _batches(table: str, chunk: Sequence[tuple[object, ...]]) -> Iterator[Batch]
 def _work(table: str, by_column: Sequence[Sequence[object]]) -> Work:
     starts, stops, devices, processes, *names = by_column
     chosen: Sequence[object] = [None] * len(starts)
-    if table == rows.KERNEL:
+    if table == nvtx_schema.KERNEL:
         chosen = [short if long is None else long for long, short in zip(*names, strict=True)]
-    elif table == rows.MEMCPY:
+    elif table == nvtx_schema.MEMCPY:
         (chosen,) = names
     return Work(
         table, column(starts), column(stops), column(devices), column(processes), column(chosen)

@@ -21,7 +21,8 @@ from rl_insight.parsers.nvtx_ranks import Named, Rank, ranks
 from rl_insight.parsers.nvtx_stages import names_known, top_level
 from rl_insight.parsers.stages import Capture, Span, find_spans
 from rl_insight.problems import Problems
-from rl_insight.schema import LANES, SCHEMAS, TIMELINE_TABLES
+from rl_insight.schema import LANES, SCHEMAS
+from rl_insight.table_names import TIMELINE_TABLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,6 @@ from rl_insight.data.names import root_label
 from rl_insight.data.tree import Tree
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Found, Parsed, Source
-from rl_insight.parsers.sglang_counts import ExpertCounts
-from rl_insight.readers.torch_file import read
 
 _PREFIX = "expert_distribution_recorder_"
 _SUFFIX = ".pt"
@@ -45,6 +43,10 @@ class SglangParser:
 
     def parse(self, source: Source, options: Mapping[str, object]) -> Parsed:
         """Read one file. Raises ReadError when it cannot be read, or holds something else."""
+        # Whoever only looks need not wait for numpy.
+        from rl_insight.parsers.sglang_counts import ExpertCounts
+        from rl_insight.readers.torch_file import read
+
         content = read(source.absolute, _LIMIT_BYTES).value
         if not isinstance(content, dict):
             raise ReadError(f"{source.path}: {_OTHER}")

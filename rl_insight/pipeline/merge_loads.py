@@ -17,8 +17,9 @@ from rl_insight import tables
 from rl_insight.data import identity
 from rl_insight.data.identity import Identity
 from rl_insight.files import replacing
+from rl_insight.pipeline.merge_options import MergeOptions
 from rl_insight.pipeline.parts import read_unit_table
-from rl_insight.pipeline.settle import MergeOptions, Row, excluded
+from rl_insight.pipeline.settle import Row, excluded
 from rl_insight.pipeline.source_rows import load_rows
 from rl_insight.schema import EXPERT_LOAD, SCHEMAS
 

@@ -16,10 +16,12 @@ import pyarrow.compute as pc
 from rl_insight import selection, tables
 from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.complete import Lanes, completed
+from rl_insight.pipeline.merge_options import MergeOptions
 from rl_insight.pipeline.parts import in_order, read_each, read_joined, read_unit_table
-from rl_insight.pipeline.settle import MergeOptions, Row, settle_lanes
+from rl_insight.pipeline.settle import Row, settle_lanes
 from rl_insight.pipeline.source_rows import source_rows
-from rl_insight.schema import SCHEMAS, TIMELINE_TABLES
+from rl_insight.schema import SCHEMAS
+from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.table_writer import TableWriter
 
 # Units with so many rows in one table are completed together: calls of Arrow cost more than rows.

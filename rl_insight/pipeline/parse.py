@@ -6,7 +6,6 @@ never costs the others. It imports as little as it can, because there are thousa
 
 import contextlib
 import logging
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from rl_insight.errors import ReadError, RLInsightError
 from rl_insight.parsers import PARSERS, Found, Parsed, Parser, Source
 from rl_insight.part_writer import PartWriter
 from rl_insight.pipeline import layout
+from rl_insight.pipeline.cache_folder import new_folder
 from rl_insight.pipeline.unit_file import read_unit
 from rl_insight.pipeline.units import source_id
 from rl_insight.plain_text import holds_command
@@ -49,32 +49,6 @@ def parse_unit(unit_file: Path, root: Path, output: Path, options: Mapping[str, 
         }
         for one in found:
             _parse_source(parser, one, root, options, parts)
-
-
-@contextlib.contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `folder`, in place of any that is there, when all is well."""
-    temporary = folder.with_name(f".{folder.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        with contextlib.suppress(FileNotFoundError):
-            remove_folder(folder)
-        temporary.replace(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove a folder of the cache; half of it never stands under its name, however this ends.
-
-    Raises FileNotFoundError when there is none.
-    """
-    doomed = folder.with_name(f".{folder.name}.old.tmp")
-    shutil.rmtree(doomed, ignore_errors=True)
-    folder.replace(doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
 
 
 def write_folder(folder: Path, content: Mapping[str, pa.Table], marker: str | None = None) -> None:

@@ -5,32 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rl_insight.data import identity, roles
-from rl_insight.data.identity import UserRules
 from rl_insight.pipeline import clock, clock_far, clock_skew
 from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.discovery import Filters
+from rl_insight.pipeline.merge_options import MergeOptions
 from rl_insight.pipeline.siblings import infer_from_siblings
 from rl_insight.pipeline.step_inference import infer_steps
 from rl_insight.problems import CLOCK_FAR
 
 Row = dict[str, object]
 
-_NO_FILTERS = Filters()
 _NO_WINDOWS: Mapping[str, Sequence[Window]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class MergeOptions:
-    """The part of the configuration that the merge depends on."""
-
-    rules: UserRules
-    filters: Filters
-    root_name: str
-    """The name of the input folder: it may be a role's own folder."""
-    heatmap_filters: Filters = _NO_FILTERS
-    """As `filters`, for expert loads."""
-    presets: tuple[str, ...] = ("timeline",)
-    """What is drawn from the merged tables."""
 
 
 @dataclass(slots=True)

@@ -16,7 +16,8 @@ from rl_insight.pipeline.summary_tables import read
 from rl_insight.pipeline.terminal import duration, printable
 from rl_insight.pipeline.troubles import Trouble, sentence, troubles_of
 from rl_insight.plain_text import count
-from rl_insight.schema import HEATMAP_TABLES, SPANS, STATUSES, TIMELINE_TABLES
+from rl_insight.schema import SPANS, STATUSES
+from rl_insight.table_names import HEATMAP_TABLES, TIMELINE_TABLES
 
 if TYPE_CHECKING:
     from rl_insight.pipeline.run import Outcome

@@ -2,20 +2,18 @@
 
 A parse job never fails for its input, so one that left no cache was killed: by the system for its
 memory, by the scheduler for its time, by hand, or by a library that crashed, which its log tells.
-Its unit gets a cache folder that holds nothing
-but `failed` rows and a marker, and the next run removes that folder first and so tries it again.
+Its unit gets a cache folder that holds nothing but `failed` rows and a marker, and the next run
+removes that folder first and so tries it again.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from rl_insight import tables
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout
+from rl_insight.pipeline.cache_folder import remove_folder
 from rl_insight.pipeline.crash import crash_in
-from rl_insight.pipeline.parse import remove_folder, write_folder
 from rl_insight.pipeline.units import Unit, source_id
-from rl_insight.schema import SCHEMAS
 
 
 def clear(output: Path, units: Sequence[Unit]) -> None:
@@ -63,6 +61,11 @@ def _lay(output: Path, unit: Unit) -> None:
         }
         for path in unit.sources
     ]
+    # Hardly any run comes here: the others need not wait for Arrow.
+    from rl_insight import tables
+    from rl_insight.pipeline.parse import write_folder
+    from rl_insight.schema import SCHEMAS
+
     content = {name: tables.empty(SCHEMAS[name]) for name in PARSERS.get(unit.parser).tables}
     content["sources"] = tables.from_rows(SCHEMAS["sources"], rows)
     folder = output / layout.unit_folder(unit.parser, unit.name)

@@ -20,13 +20,13 @@ from rl_insight.data.tree import scan
 from rl_insight.errors import ConfigError
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import attempts, layout, manifest
-from rl_insight.pipeline.discovery import Filters, Wanted, discover_all, parser_names
+from rl_insight.pipeline.discovery import Wanted, discover_all, parser_names
 from rl_insight.pipeline.growing import settled
 from rl_insight.pipeline.manifest import Manifest
+from rl_insight.pipeline.merge_options import filters_of
 from rl_insight.pipeline.occupied import occupy
-from rl_insight.pipeline.settle import MergeOptions
 from rl_insight.pipeline.unit_file import read_unit
-from rl_insight.schema import HEATMAP_TABLES, TIMELINE_TABLES
+from rl_insight.table_names import HEATMAP_TABLES, TIMELINE_TABLES
 from rl_insight.visualizers import VISUALIZERS, Visualizer
 
 # More than a few inputs per job only slow Snakemake down; what is stale the unit file says anyway.
@@ -195,18 +195,6 @@ def look(config: Config, output: Path) -> tuple[Manifest, bool]:
         return known, left_locked
 
 
-def merge_options(text: str) -> MergeOptions:
-    """What `Run.merge_options` wrote, for the merge job."""
-    values = json.loads(text)
-    return MergeOptions(
-        identity.compile_rules(values["input.identity"]),
-        filters_of(values, "timeline"),
-        values["root_name"],
-        filters_of(values, "heatmap"),
-        tuple(values["presets"]),
-    )
-
-
 @contextlib.contextmanager
 def _writing(output: Path) -> Iterator[None]:
     """Raises ConfigError where the system does not let us write to `output`."""
@@ -249,16 +237,6 @@ def _showable(file: str, path: Path) -> bool:
     if len(file) > _LONGEST_SHOWN or _PLAIN_PATH.fullmatch(file) is None:
         return False
     return os.access(path, os.R_OK)
-
-
-def filters_of(values: Mapping[str, Any], preset: str) -> Filters:
-    """The filters of a preset, out of the `values` of dotted configuration keys."""
-    role = values.get(f"{preset}.parser.role")
-    return Filters(
-        configuration.parse_ranks(values["input.rank_list"]),
-        configuration.parse_steps(values.get(f"{preset}.parser.step")),
-        frozenset(configuration.parse_names(role)) if role else None,
-    )
 
 
 def _table(name: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from rl_insight import tables
-from rl_insight.schema import TIMELINE_TABLES
+from rl_insight.table_names import TIMELINE_TABLES
 from tests.slurm.cluster import Cluster, wait_until
 from tests.workflow.conftest import CHECKOUT, DEMO, Ended, rows, run
 

@@ -8,7 +8,8 @@ import numpy as np
 from rl_insight.data.identity import compile_rules
 from rl_insight.pipeline.clock_far import far
 from rl_insight.pipeline.discovery import Filters
-from rl_insight.pipeline.settle import MergeOptions, settle_lanes
+from rl_insight.pipeline.merge_options import MergeOptions
+from rl_insight.pipeline.settle import settle_lanes
 from rl_insight.schema import LANES
 from rl_insight.visualizers import timeline_data, timeline_words
 from rl_insight.visualizers.timeline_clock import settle

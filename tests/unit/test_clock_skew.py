@@ -6,7 +6,8 @@ from rl_insight.data.identity import compile_rules
 from rl_insight.pipeline import clock_skew
 from rl_insight.pipeline.clock_skew import Window
 from rl_insight.pipeline.discovery import Filters
-from rl_insight.pipeline.settle import MergeOptions, settle_lanes
+from rl_insight.pipeline.merge_options import MergeOptions
+from rl_insight.pipeline.settle import settle_lanes
 from rl_insight.pipeline.source_rows import source_rows
 from rl_insight.schema import LANES, SOURCES
 

@@ -19,7 +19,7 @@ from rl_insight.data.identity import compile_rules
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.merge import merge
-from rl_insight.pipeline.settle import MergeOptions
+from rl_insight.pipeline.merge_options import MergeOptions
 from tests.group_lists import entry, name, save, write_dump, write_dump_json
 from tests.merged_runs import parse_all
 from tests.torch_archives import call, longs, pickled, storage, tensor, torch_file

@@ -17,11 +17,12 @@ from rl_insight.pipeline import layout, manifest
 from rl_insight.pipeline.discovery import Filters, Skipped, discover
 from rl_insight.pipeline.growing import Growing
 from rl_insight.pipeline.merge import merge
+from rl_insight.pipeline.merge_options import MergeOptions
 from rl_insight.pipeline.parse import parse_unit
-from rl_insight.pipeline.settle import MergeOptions
 from rl_insight.pipeline.units import source_id
-from rl_insight.schema import SCHEMAS, SOURCES, TIMELINE_TABLES
+from rl_insight.schema import SCHEMAS, SOURCES
 from rl_insight.selection import Selection
+from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.table_parts import write_part
 from tests.made_up_parser import NoteParser, capture, write_note
 

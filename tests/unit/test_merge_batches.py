@@ -15,9 +15,9 @@ from rl_insight.errors import CacheError
 from rl_insight.pipeline import layout, manifest, merge_timeline
 from rl_insight.pipeline.discovery import Filters, discover
 from rl_insight.pipeline.merge import merge
+from rl_insight.pipeline.merge_options import MergeOptions
 from rl_insight.pipeline.parse import parse_unit
-from rl_insight.pipeline.settle import MergeOptions
-from rl_insight.schema import TIMELINE_TABLES
+from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.visualizers import timeline_data
 from tests.made_up_parser import NoteParser, write_note
 

@@ -13,8 +13,8 @@ from rl_insight.errors import CacheError
 from rl_insight.pipeline import layout, manifest
 from rl_insight.pipeline.discovery import Filters, discover
 from rl_insight.pipeline.merge import merge
+from rl_insight.pipeline.merge_options import MergeOptions
 from rl_insight.pipeline.parse import parse_unit
-from rl_insight.pipeline.settle import MergeOptions
 from rl_insight.pipeline.structure import structure
 from tests.group_lists import write_dump
 

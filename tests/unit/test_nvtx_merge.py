@@ -12,8 +12,8 @@ from rl_insight.data.tree import scan
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.merge import merge
+from rl_insight.pipeline.merge_options import MergeOptions
 from rl_insight.pipeline.parse import parse_unit
-from rl_insight.pipeline.settle import MergeOptions
 from rl_insight.pipeline.units import source_id
 from tests.nvtx_exports import (
     EPOCH,

@@ -12,7 +12,8 @@ import pytest
 from rl_insight.errors import ReadError
 from rl_insight.parsers import nvtx_arrow, nvtx_json, nvtx_sqlite
 from rl_insight.parsers import nvtx_environment as environment
-from rl_insight.parsers.nvtx_rows import CAPTURE, EXPORT, SYSTEM, Fact
+from rl_insight.parsers.nvtx_rows import Fact
+from rl_insight.parsers.nvtx_schema import CAPTURE, EXPORT, SYSTEM
 from rl_insight.pipeline.parse import write_folder as write_tables
 from tests.nvtx_exports import (
     Row,

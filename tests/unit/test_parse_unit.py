@@ -16,7 +16,8 @@ from rl_insight.errors import CacheError, PluginError, ReadError
 from rl_insight.parsers import Parsed, Parser, Source
 from rl_insight.pipeline.parse import parse_unit, write_folder
 from rl_insight.pipeline.units import source_id
-from rl_insight.schema import ACTIVITY, LANES, SCHEMAS, SPANS, TIMELINE_TABLES
+from rl_insight.schema import ACTIVITY, LANES, SCHEMAS, SPANS
+from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.table_parts import read_part, write_part
 from tests.made_up_parser import NoteParser, capture, write_note
 

@@ -9,7 +9,8 @@ from rl_insight import tables
 from rl_insight.data.identity import compile_rules
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline.discovery import Filters, Skipped
-from rl_insight.pipeline.settle import MergeOptions, Row, Settled, settle_lanes
+from rl_insight.pipeline.merge_options import MergeOptions
+from rl_insight.pipeline.settle import Row, Settled, settle_lanes
 from rl_insight.pipeline.source_rows import other_rows, skipped_rows, source_rows
 from rl_insight.pipeline.units import source_id
 from rl_insight.problems import Problem

@@ -10,7 +10,8 @@ from rl_insight import tables
 from rl_insight.pipeline import layout, tombstone
 from rl_insight.pipeline.parse import write_folder
 from rl_insight.pipeline.units import Unit, source_id
-from rl_insight.schema import LANES, SCHEMAS, TIMELINE_TABLES
+from rl_insight.schema import LANES, SCHEMAS
+from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.table_parts import read_part
 from tests.made_up_parser import NoteParser
 

@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 PROGRAM = """
 import sys
@@ -23,3 +26,29 @@ def test_pyarrow_works_and_pandas_is_not_loaded() -> None:
     plain = "import sys; print(len(sys.meta_path))"
     finders = subprocess.run([sys.executable, "-c", plain], capture_output=True, text=True).stdout
     assert done.stdout.split() == ["pandas", "False", str(int(finders) + 1)], done.stderr
+
+
+@pytest.mark.parametrize("parser", ["torch", "mstx", "nvtx", "auto"])
+def test_who_only_looks_at_the_input_waits_neither_for_numpy_nor_for_arrow(
+    parser: str, tmp_path: Path
+) -> None:
+    # The command line and Snakemake both look, and on a cluster so does every job.
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "rank0_ascend_pt").mkdir()
+    (tmp_path / "in" / "rank0_ascend_pt" / "trace_view.json").write_text("[]")
+    (tmp_path / "in" / "rank1.pt.trace.json").write_text('{"traceEvents": []}')
+    (tmp_path / "in" / "worker_process_7.jsonl").write_text('{"table": "StringIds"}\n')
+    program = f"""
+import sys
+from pathlib import Path
+import rl_insight.main, rl_insight.pipeline.run
+from rl_insight import config
+from rl_insight.pipeline.workflow import Run
+values = {{"input.path": {str(tmp_path / "in")!r}, "output.path": {str(tmp_path / "out")!r},
+          "timeline.parser.type": {parser!r}, "input.settle": 0}}
+found = Run.prepare(values, main_process=True)
+assert found.manifest.units and found.pictures()
+print(*sorted({{"numpy", "pyarrow", "pandas"}} & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr

@@ -15,9 +15,11 @@ from rl_insight.errors import ConfigError, InputError, PluginError
 from rl_insight.pipeline import bundled, layout, manifest, tombstone, workflow
 from rl_insight.pipeline import run as run_module
 from rl_insight.pipeline.discovery import Filters
+from rl_insight.pipeline.merge_options import merge_options
 from rl_insight.pipeline.run import RunRequest, command, run
-from rl_insight.pipeline.workflow import Run, look, merge_options
-from rl_insight.schema import SCHEMAS, TIMELINE_TABLES
+from rl_insight.pipeline.workflow import Run, look
+from rl_insight.schema import SCHEMAS
+from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.visualizers import VISUALIZERS
 from tests.made_up_parser import NoteParser, capture, write_note
 
