@@ -52,7 +52,9 @@ def read_part(path: Path, schema: pa.Schema, columns: Collection[str] | None = N
     Raises ValueError when it is no part of a table of `schema`.
     """
     # From memory: Parquet goes back and forth in a file, and each step through Python costs.
-    with pq.ParquetFile(pa.BufferReader(path.read_bytes())) as file:
+    with open(path, "rb", buffering=0) as raw:
+        content = raw.read()
+    with pq.ParquetFile(pa.BufferReader(content)) as file:
         wanted = None
         if columns is not None:
             wanted = [name for name in file.schema_arrow.names if name in columns]

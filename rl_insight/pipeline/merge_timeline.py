@@ -52,7 +52,12 @@ def merge_timeline(
     lanes = tables.from_rows(SCHEMAS["lanes"], settled.lanes)
     chosen = options.filters
     writers["lanes"].add(selection.attach(lanes, chosen.ranks, chosen.steps, chosen.roles))
-    own = [folder for folder, one in zip(folders, told, strict=True) if _any_of(one[1], lanes)]
+    kept = set(lanes["lane_id"].to_pylist())
+    own = [
+        folder
+        for folder, one in zip(folders, told, strict=True)
+        if not kept.isdisjoint(one[1]["lane_id"].to_pylist())
+    ]
     names = [name for name in TIMELINE_TABLES if name != "lanes"]
     settled_lanes = Lanes(lanes, chosen.roles)
     for raw in read_joined(own, names, _ROWS):
@@ -69,11 +74,6 @@ def _told(folder: Path) -> tuple[pa.Table, pa.Table, pa.Table]:
     else:
         spans = tables.empty(_STAGES)
     return read_unit_table(folder, "sources"), read_unit_table(folder, "lanes"), spans
-
-
-def _any_of(part: pa.Table, lanes: pa.Table) -> bool:
-    """Whether any of a unit's lanes is among the `lanes` that stay."""
-    return bool(part.num_rows and pc.any(pc.is_in(part["lane_id"], lanes["lane_id"])).as_py())
 
 
 def _stage_roles(stages: pa.Table) -> dict[str, frozenset[str]]:
