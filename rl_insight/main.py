@@ -40,7 +40,7 @@ def _watch(words: Sequence[str]) -> int:
     if config.input.path is None or arguments.dry_run or arguments.unlock:
         raise UsageError("rl-insight watch needs a folder, and draws; see rl-insight watch --help")
     root, output = Path(config.input.path), output_folder(config)
-    return watch(root, output, config.input.settle, lambda: _draw(config, arguments))
+    return watch(root, output, config.input.settle, lambda: _drawn(config, arguments))
 
 
 # What the first word may be, besides the flags and keys of a run: sub-commands, each a function
@@ -89,17 +89,21 @@ def _run(arguments: Arguments) -> int:
     if arguments.action == "version":
         print(f"rl-insight {__version__}")
         return 0
-    config = _resolved(arguments)
+    return _drawn(_resolved(arguments), arguments)
+
+
+def _resolved(arguments: Arguments) -> Config:
+    return resolve(arguments.settings, arguments.config_path, arguments.preset)
+
+
+def _drawn(config: Config, arguments: Arguments) -> int:
+    """As `_draw`; what nobody expected is told and logged here, and so ends no watch."""
     try:
         return _draw(config, arguments)
     except (RLInsightError, BrokenPipeError):
         raise
     except Exception as error:
         return _unexpected(error, output_folder(config))
-
-
-def _resolved(arguments: Arguments) -> Config:
-    return resolve(arguments.settings, arguments.config_path, arguments.preset)
 
 
 def _draw(config: Config, arguments: Arguments) -> int:

@@ -6,15 +6,12 @@ on a second interrupt it is killed with all of them. What ends us (a closed term
 limit) ends the child too.
 """
 
-import contextlib
 import os
 import signal
 import subprocess
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from types import FrameType
+from collections.abc import Mapping, Sequence
 
-_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+from rl_insight.pipeline.endings import endings_interrupt
 
 
 def wait_for(
@@ -27,7 +24,7 @@ def wait_for(
     Raises KeyboardInterrupt after the child has ended, when we were interrupted or told to end.
     """
     with (
-        _endings_interrupt(),
+        endings_interrupt(),
         subprocess.Popen(words, process_group=0, pass_fds=keep, env=env) as child,
     ):
         try:
@@ -44,21 +41,3 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
     except KeyboardInterrupt:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-
-
-@contextlib.contextmanager
-def _endings_interrupt() -> Iterator[None]:
-    # Only the main thread may set handlers; elsewhere the caller has its own way to end.
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, _interrupt) for number in _ENDINGS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

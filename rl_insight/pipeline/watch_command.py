@@ -3,17 +3,16 @@
 import contextlib
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 
 from rl_insight.data.tree import Tree, scan
 from rl_insight.errors import CacheError, InputError
 from rl_insight.files import replacing
 from rl_insight.pipeline import layout
+from rl_insight.pipeline.endings import endings_interrupt
 from rl_insight.pipeline.terminal import printable
 from rl_insight.pipeline.watch import Watcher, rest_s
 from rl_insight.plain_text import count
@@ -52,7 +51,7 @@ def watch(root: Path, output: Path, settle_s: float, draw: Callable[[], int]) ->
     watcher = Watcher(settle_s)
     _say(f"Watching {printable(str(root), 1_000)} for new files; Ctrl-C ends it.")
     try:
-        with _told_to_end():
+        with endings_interrupt():
             while True:
                 began = time.monotonic()
                 tree = _listed(root, output)
@@ -100,23 +99,6 @@ def tell_pages(output: Path, watching: bool) -> None:
     with contextlib.suppress(OSError), replacing(output / layout.LIVE) as temporary:
         # A script, since a page that was opened as a file may not read any other.
         temporary.write_text(f"rlInsightLive({told});\n", "ascii")
-
-
-@contextlib.contextmanager
-def _told_to_end() -> Iterator[None]:
-    """Let a closed terminal or a scheduler end the watch as Ctrl-C does."""
-    before = {
-        number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _say(text: str) -> None:

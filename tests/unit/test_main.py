@@ -366,6 +366,21 @@ def test_the_unexpected_is_one_sentence_and_its_traceback_goes_to_a_log(runs, ca
     assert re.match(r"\d{4}-\d\d-\d\dT\S+ rl-insight \d", log.read_text())
 
 
+def test_the_unexpected_is_told_in_a_watch_and_does_not_end_it(runs, capsys, tmp_path, monkeypatch):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "rank0").touch()
+    runs.error = ZeroDivisionError("division by zero")
+
+    def interrupt(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rl_insight.pipeline.watch_command.time.sleep", interrupt)
+    assert main(["watch", str(tmp_path / "in"), f"output.path={runs.output}", "--settle", "0"]) == 0
+    said = capsys.readouterr().err
+    assert "error: unexpected ZeroDivisionError: division by zero (details: " in said
+    assert said.endswith("No longer watching; the same command goes on from here.\n")
+
+
 def test_the_unexpected_shows_its_traceback_when_asked_to(runs, capsys, monkeypatch):
     monkeypatch.setenv("RL_INSIGHT_DEBUG", "1")
     runs.error = ZeroDivisionError("division by zero")
