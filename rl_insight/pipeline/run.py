@@ -1,9 +1,11 @@
 """Start Snakemake for one run, and finish it when a parse job was killed."""
 
+import contextlib
 import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -57,7 +59,7 @@ def run(request: RunRequest) -> Outcome:
     started = time.monotonic()
     config = _absolute(request.config)
     output = configuration.output_folder(config)
-    new = _first_new(output)
+    new = _not_there(output)
     _check_config(output)
     manifest, left_locked = look(config, output)
     pages = tuple(output / name for name in Run(config, str(output), manifest).pictures())
@@ -76,16 +78,25 @@ def run(request: RunRequest) -> Outcome:
         code = _snakemake(request, output)
     if not code and not only_looking:
         attempts.end(output)
-    if not code and request.dry_run and new is not None:
+    if not code and request.dry_run:
         # Snakemake plans in the output folder; who only asks gets none.
-        shutil.rmtree(new, ignore_errors=True)
+        _take_away(new)
     return Outcome(code, output, time.monotonic() - started, pages, manifest.presets)
 
 
-def _first_new(folder: Path) -> Path | None:
-    """The uppermost of `folder` and the folders above that is not there yet; None when all are."""
-    missing = [one for one in (folder, *folder.parents) if not os.path.lexists(one)]
-    return missing[-1] if missing else None
+def _not_there(folder: Path) -> list[Path]:
+    """Of `folder` and the folders above those that are not there yet, the innermost first."""
+    return [one for one in (folder, *folder.parents) if not os.path.lexists(one)]
+
+
+def _take_away(new: Sequence[Path]) -> None:
+    """Remove the folders that `_not_there` gave, of those above the first only what is empty."""
+    for folder in new[:1]:
+        shutil.rmtree(folder, ignore_errors=True)
+    # Another run may have made its own output beside ours meanwhile.
+    with contextlib.suppress(OSError):
+        for folder in new[1:]:
+            folder.rmdir()
 
 
 def _snakemake(request: RunRequest, output: Path) -> int:

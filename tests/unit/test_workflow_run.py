@@ -416,6 +416,21 @@ def test_a_dry_run_leaves_no_folder_behind_that_was_not_there(
     assert (above / "out" / "notes.txt").read_text() == "mine"
 
 
+def test_a_dry_run_leaves_alone_what_another_run_makes_beside_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # GIVEN two runs that start together, into folders below one that is not there yet
+    above = root.parent / "new"
+
+    def meanwhile(words: list[str], keep: Sequence[int], env: Mapping[str, str]) -> int:
+        (above / "other").mkdir()
+        return 0
+
+    monkeypatch.setattr(run_module, "wait_for", meanwhile)
+    assert run(RunRequest(config(root, above / "mine" / "out"), dry_run=True)).exit_code == 0
+    assert list(above.iterdir()) == [above / "other"]
+
+
 def test_a_dry_run_that_failed_keeps_its_log(root: Path, snakemake: Snakemake) -> None:
     snakemake.codes = [1]
     assert run(RunRequest(config(root), dry_run=True)).exit_code == 1
