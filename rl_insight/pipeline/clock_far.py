@@ -6,7 +6,7 @@ seconds out over weeks. Two runs in one folder are no such thing: the same ranks
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Row = Mapping[str, object]
@@ -28,6 +28,16 @@ class _Capture:
     step: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Bulk:
+    """The captures that lie where they belong: how many, from when to when (ns), and whose."""
+
+    captures: int = 0
+    start: int = 0
+    end: int = 0
+    processes: frozenset[tuple[object, ...]] = frozenset()
+
+
 def far(lanes: Sequence[Row]) -> dict[int, str]:
     """The places in `lanes` of the captures that lie far from where they belong, and the evidence.
 
@@ -40,13 +50,16 @@ def far(lanes: Sequence[Row]) -> dict[int, str]:
             steps[one.step].append(one)
     found: dict[int, str] = {}
     for step, members in steps.items():
-        for one, bulk in _strays(members, _DAY_NS):
-            if one.process not in {other.process for other in bulk}:
+        strays, bulk = _strays(members, _DAY_NS)
+        for one in strays:
+            if one.process not in bulk.processes:
                 found[one.at] = _words(one, bulk, f" of step {step}")
-    for one, bulk in _strays(dated, _DAY_NS):
-        if one.step is None and one.process not in {other.process for other in bulk}:
+    strays, bulk = _strays(dated, _DAY_NS)
+    for one in strays:
+        if one.step is None and one.process not in bulk.processes:
             found.setdefault(one.at, _words(one, bulk, ""))
-    for one, bulk in _strays(dated, _MONTH_NS, alone=True):
+    strays, bulk = _strays(dated, _MONTH_NS, alone=True)
+    for one in strays:
         found.setdefault(one.at, _words(one, bulk, ""))
     return found
 
@@ -62,8 +75,8 @@ def _capture(at: int, row: Row) -> _Capture | None:
 
 def _strays(
     members: Sequence[_Capture], pause_ns: int, alone: bool = False
-) -> Iterator[tuple[_Capture, Sequence[_Capture]]]:
-    """Each of `members` outside of the largest group without a pause that long, and that group.
+) -> tuple[list[_Capture], _Bulk]:
+    """Those of `members` outside of the largest group without a pause that long, and that group.
 
     Of equally large groups the latest is right: a clock that was never set tells an early time.
     With `alone` only groups of a single process, where the largest is of several.
@@ -76,24 +89,31 @@ def _strays(
         groups[-1].append(one)
         reach = max(reach, one.end) if len(groups[-1]) > 1 else one.end
     if len(groups) < _FEW:
-        return
-    bulk = max(reversed(groups), key=len)
-    for group in groups:
-        if group is bulk or (alone and (_processes(group) > 1 or _processes(bulk) < _FEW)):
-            continue
-        for one in group:
-            yield one, bulk
+        return [], _Bulk()
+    largest = max(reversed(groups), key=len)
+    bulk = _Bulk(
+        captures=len(largest),
+        start=min(one.start for one in largest),
+        end=max(one.end for one in largest),
+        processes=_processes(largest),
+    )
+    others = [group for group in groups if group is not largest]
+    if alone:
+        several = len(bulk.processes) >= _FEW
+        others = [group for group in others if several and len(_processes(group)) == 1]
+    return [one for group in others for one in group], bulk
 
 
-def _processes(group: Sequence[_Capture]) -> int:
-    return len({one.process for one in group})
+def _processes(group: Sequence[_Capture]) -> frozenset[tuple[object, ...]]:
+    return frozenset(one.process for one in group)
 
 
-def _words(one: _Capture, bulk: Sequence[_Capture], of_what: str) -> str:
-    first, last = min(other.start for other in bulk), max(other.end for other in bulk)
-    before = one.start < first
-    days = (first - one.end if before else one.start - last) / _DAY_NS
-    others = "the other capture" if len(bulk) == 1 else f"{len(bulk):,} other captures"
+def _words(one: _Capture, bulk: _Bulk, of_what: str) -> str:
+    before = one.start < bulk.start
+    days = (bulk.start - one.end if before else one.start - bulk.end) / _DAY_NS
+    others, them = f"{bulk.captures:,} other captures", "them"
+    if bulk.captures == 1:
+        others, them = "the other capture", "it"
     side = "before" if before else "after"
-    where = "it is drawn beside them, not at its own time"
+    where = f"it is drawn beside {them}, not at its own time"
     return f"its clock puts it {days:,.1f} days {side} {others}{of_what}: {where}"

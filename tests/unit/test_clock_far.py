@@ -40,7 +40,7 @@ def test_a_rank_that_lies_weeks_before_the_others_of_its_step_is_told() -> None:
 def test_of_two_captures_that_lie_apart_the_early_one_is_told() -> None:
     assert far([lane(0, 2 * DAY + 8 * SECOND, 3), lane(1, 0, 3)]) == {
         1: "its clock puts it 2.0 days before the other capture of step 3: it is drawn beside "
-        "them, not at its own time"
+        "it, not at its own time"
     }
 
 
@@ -135,5 +135,5 @@ def test_a_picture_says_that_a_file_is_not_drawn_at_its_own_time(tmp_path: Path)
         timeline_words.heading(timeline).lost == "1 file drawn out of time: its clock is days off"
     )
     (listed,) = timeline_words.troubles(timeline).shown  # type: ignore[union-attr]
-    assert listed[2] == f"clock far: {evidence}"
+    assert listed[2] == f"clock_far: {evidence}"
     assert timeline.spans.remarks == [(), (f"I{evidence[1:]}.",)]
