@@ -68,9 +68,8 @@ def read_part(path: Path, schema: pa.Schema, columns: Collection[str] | None = N
 def _repeats(field: pa.Field) -> bool:
     """Whether a column holds texts that stand in many rows."""
     # Not by looking at them: Arrow's compute module takes a parse job longer to load than that.
-    if pa.types.is_string(field.type):
-        return field.name not in _UNIQUE
-    return pa.types.is_dictionary(field.type)
+    is_text = pa.types.is_string(field.type) and field.name not in _UNIQUE
+    return is_text or bool(pa.types.is_dictionary(field.type))
 
 
 def _check(found: pa.Schema, schema: pa.Schema) -> None:
