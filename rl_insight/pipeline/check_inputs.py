@@ -15,7 +15,7 @@ from rl_insight.data.coverage import Recorded
 from rl_insight.data.health import LEFTOVERS, Ailment, Health, look
 from rl_insight.data.identity import Identity, UserRules
 from rl_insight.data.tree import File, Tree
-from rl_insight.parsers import Found, Parser, mstx_metadata, nvtx_peek
+from rl_insight.parsers import Found, Parser, mstx_metadata
 from rl_insight.parsers.gmm_names import GROUP_LIST
 from rl_insight.pipeline.check_state import State, state_of, verdict
 from rl_insight.problems import Problems
@@ -150,6 +150,8 @@ def _metadata(
         names = ("role", "step", "world_size", "tp", "pp", "dp", "ep")
         return {"rank_id": told.rank(Problems()), **{name: getattr(told, name) for name in names}}
     if parser.name == "nvtx":
+        from rl_insight.parsers import nvtx_peek  # it needs numpy
+
         ends = [text for _, health in looked[:1] for text in (health.head, health.tail)]
         return nvtx_peek.told(around.tree.root, found.path, found.files, ends)
     return found.peek() if found.peek is not None else {}

@@ -14,10 +14,7 @@ from rl_insight.data.tree import File
 from rl_insight.errors import RLInsightError
 from rl_insight.parsers import Found, Parser, Source
 from rl_insight.parsers.garbage import without_collection
-from rl_insight.parsers.torch_events import TorchEvent
-from rl_insight.pipeline.parse import without_path
 from rl_insight.pipeline.units import source_id
-from rl_insight.readers.chrome_trace import BLOCK_BYTES, ChromeTraceReader
 
 _MOST_BYTES = 1 << 20
 _DRAWN = ("ok", "salvaged")
@@ -54,6 +51,9 @@ def is_doubtful(parser: Parser, looked: Sequence[tuple[File, Health]]) -> bool:
 
 def outcome(parser: Parser, found: Found, root: Path) -> Outcome:
     """What the parser makes of the input. Never raises for what is in it."""
+    # Most inputs need no second look, and must not wait for Arrow.
+    from rl_insight.pipeline.parse import in_words
+
     source = Source(source_id(found.path), found.path, root, found.files)
     options = {name: KEYS[name].default for name in parser.options if name in KEYS}
     try:
@@ -61,18 +61,16 @@ def outcome(parser: Parser, found: Found, root: Path) -> Outcome:
         for parts in parsed.parts.values():
             for _ in parts:
                 pass
-    except RLInsightError as error:
-        return Outcome("failed", without_path(str(error), source))
-    except OSError as error:
-        return Outcome("failed", f"cannot be read: {error.strerror or error}")
     except Exception as error:
-        why = f"the {parser.name} parser stumbled: {type(error).__name__}: {error}"
-        return Outcome("failed", why)
+        return Outcome("failed", in_words(error, parser, source))
     return Outcome(parsed.status, parsed.detail)
 
 
 def trace_follows(path: Path) -> bool:
     """Whether events of a trace begin in the first megabytes of the text of a file."""
+    from rl_insight.parsers.torch_events import TorchEvent
+    from rl_insight.readers.chrome_trace import BLOCK_BYTES, ChromeTraceReader
+
     reader = ChromeTraceReader(path, TorchEvent, max_bytes=BLOCK_BYTES)
     try:
         with without_collection():

@@ -85,28 +85,28 @@ def _parse_source(
         row = _row(parser, source, parsed)
         for name, table in parsed.tables.items():
             writers[name].add(table)
-    except RLInsightError as error:
-        detail = without_path(str(error), source)
-        _LOG.warning("%s: %s", found.path, detail)
-        whose = error.whose if isinstance(error, ReadError) else {}
-        row = _lost(parser, source, detail, begun, whose)
-    except OSError as error:
-        _LOG.warning("%s: %s", found.path, error)
-        row = _lost(parser, source, f"cannot be read: {error.strerror or error}", begun)
     except MemoryError:
         # Not this source's row: the job is tried again with more memory.
         raise
     except Exception as error:
-        _LOG.exception("%s", found.path)
-        detail = f"the {parser.name} parser stumbled: {type(error).__name__}: {error}"
-        row = _lost(parser, source, detail, begun)
+        detail = in_words(error, parser, source)
+        if isinstance(error, RLInsightError | OSError):
+            _LOG.warning("%s: %s", found.path, error)
+        else:
+            _LOG.exception("%s", found.path)
+        whose = error.whose if isinstance(error, ReadError) else {}
+        row = _lost(parser, source, detail, begun, whose)
     writers["sources"].add(row)
 
 
-def without_path(text: str, source: Source) -> str:
-    """An error's sentence about `source` as its row says it, which names the path itself."""
-    path = str(source.absolute)
-    return text.removeprefix(f"{path} ").replace(f"{path}/", "")
+def in_words(error: Exception, parser: Parser, source: Source) -> str:
+    """What the row of `source` says of an error that ended its parser; the row names the path."""
+    if isinstance(error, RLInsightError):
+        path = str(source.absolute)
+        return str(error).removeprefix(f"{path} ").replace(f"{path}/", "")
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror or error}"
+    return f"the {parser.name} parser stumbled: {type(error).__name__}: {error}"
 
 
 def _parts(parsed: Parsed) -> Iterator[tuple[str, pa.Table]]:

@@ -52,3 +52,16 @@ print(*sorted({{"numpy", "pyarrow", "pandas"}} & sys.modules.keys()))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
+def test_a_check_of_sound_traces_waits_neither_for_numpy_nor_for_arrow(tmp_path: Path) -> None:
+    event = '{"ph": "X", "name": "k", "cat": "kernel", "pid": 0, "tid": 7, "ts": 5, "dur": 2}'
+    (tmp_path / "rank0.pt.trace.json").write_text(f'{{"traceEvents": [{event}]}}')
+    program = f"""
+import sys
+from rl_insight.main import main
+assert main(["check", {str(tmp_path)!r}]) == 0
+print(*sorted({{"numpy", "pyarrow", "pandas"}} & sys.modules.keys()), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip()) == (0, ""), done.stdout
