@@ -213,8 +213,8 @@ class Parse(Section, frozen=True):
     ranks_per_job: Annotated[
         int | str,
         _key(
-            "Inputs read by one job. `auto`: one trace; more than 64 new ones are packed by their "
-            "size, as the group lists of 64 ranks are. What was packed once stays so.",
+            "Inputs read by one job. `auto`: one trace, or several small ones where more than 64 "
+            "are new; the group lists of 64 ranks. What was packed once stays so.",
             whole(1, 1_000_000, "auto"),
         ),
     ] = "auto"

@@ -32,9 +32,9 @@ class Census:
     """What a look at a folder found; `nothing` says why there is no input, if so.
 
     `root` is the folder, or the one file that was looked at. `oldest` and `newest` are of all its
-    `files`. `coverage` is by preset. `unclaimed` are files that no parser knows, of `others` any
-    parser that was not asked does. `unfinished` are sentences about captures of which only a
-    leftover is there.
+    `files`. `coverage` is by preset. `unclaimed` counts the files that no parser knows, `others` by
+    parser those that one knows which was not asked for. `unfinished` are sentences about captures
+    of which only a leftover is there.
     """
 
     root: Path

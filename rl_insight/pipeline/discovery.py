@@ -225,14 +225,14 @@ def _nothing_found(tree: Tree, names: Sequence[str], passed_over: Sequence[Skipp
 
 
 def known_to_others(tree: Tree, names: Collection[str]) -> dict[str, set[str]]:
-    """The files that parsers other than `names` claim or pass over, by parser."""
+    """By parser, the files of what those other than `names` find, to read it or to pass it over."""
     known: dict[str, set[str]] = {}
     for name in PARSERS.names():
         # As below: a broken package of somebody else must not hide what is asked for.
         with contextlib.suppress(PluginError):
             if name not in names:
-                own = {path for one in PARSERS.get(name).discover(tree) for path in one.files}
-                known[name] = own
+                found = PARSERS.get(name).discover(tree)
+                known[name] = {path for one in found for path in one.files}
     return known
 
 

@@ -54,13 +54,12 @@ def assign(
 ) -> list[Unit]:
     """Pack `paths` into units of at most `per_job` sources of one folder.
 
-    Without `per_job` what is new is packed by count and by its `sizes` in bytes, and small folders
-    share a unit. The folder of a path is what `folders` says, else the one that holds it. `known`
-    maps a path to
-    the unit name that it had before; it keeps it. `unwanted` are paths that are there but filtered
-    away: a unit that has them besides others keeps them, so that a filter never makes stale what is
-    parsed. When there would be more than MAX_JOBS units, new ones hold more sources each, and of
-    neighbouring folders too.
+    Without `per_job` what is new is packed by count and by its `sizes` in bytes, which then has
+    all `paths`, and small folders share a unit. The folder of a path is what `folders` says, else
+    the one that holds it. `known` maps a path to the unit name that it had before; it keeps it.
+    `unwanted` are paths that are there but filtered away: a unit that has them besides others keeps
+    them, so that a filter never makes stale what is parsed. When there would be more than MAX_JOBS
+    units, new ones hold more sources each, and of neighbouring folders too.
     """
     wanted = sorted(paths)
     members: dict[str, list[str]] = {}

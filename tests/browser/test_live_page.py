@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,10 +45,9 @@ def drawn(folder: Path, made: Writable, visualizer: str = "html") -> Path:
     return folder / one.output
 
 
-def reloaded(page: Page, act: object) -> None:
+def reloaded(page: Page, act: Callable[[], object]) -> None:
     """Do something that makes the page load itself again, and wait until it has drawn."""
     page.evaluate("() => { window.before = true; }")
-    assert callable(act)
     act()
     page.wait_for_function("() => !window.before && document.body.dataset.ready", timeout=30_000)
 
