@@ -18,7 +18,7 @@ from rl_insight.parsers.nvtx_json import JsonRows
 from rl_insight.parsers.nvtx_sqlite import SqliteRows
 from rl_insight.parsers.torch_events import TorchEvent, TorchEventExact
 from rl_insight.problems import Problems
-from rl_insight.readers import arrow_folder, json_entries, torch_file
+from rl_insight.readers import arrow_columns, arrow_folder, json_entries, torch_file
 from rl_insight.readers.bytestream import ByteStream
 from rl_insight.readers.chrome_trace import ChromeTraceReader
 from rl_insight.readers.npy import MAGIC as NPY_MAGIC
@@ -94,9 +94,9 @@ def arrow(data: bytes, folder: Path) -> None:
     for batch in arrow_folder.batches(path, wanted, lost.append):
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if name == "text":
-                assert len(arrow_folder.texts(column, 100)) == len(batch)
+                assert len(arrow_columns.texts(column, 100)) == len(batch)
             else:
-                assert len(arrow_folder.integers(column, nvtx_rows.MISSING)) == len(batch)
+                assert len(arrow_columns.integers(column, nvtx_rows.MISSING)) == len(batch)
     assert all(lost)
 
 

@@ -26,7 +26,8 @@ from rl_insight.parsers.nvtx_rows import (
     Work,
 )
 from rl_insight.problems import Problems
-from rl_insight.readers.arrow_folder import are_text, batches, integers, matching, nulls, texts
+from rl_insight.readers.arrow_columns import are_text, integers, matching, nulls, texts
+from rl_insight.readers.arrow_folder import batches
 
 
 class ArrowRows:

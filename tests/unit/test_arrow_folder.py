@@ -13,7 +13,7 @@ import pytest
 
 from rl_insight.errors import ReadError
 from rl_insight.readers import arrow_folder
-from rl_insight.readers.arrow_folder import are_text, integers, matching, nulls, texts
+from rl_insight.readers.arrow_columns import are_text, integers, matching, nulls, texts
 from tests.nvtx_exports import write_folder
 
 MISSING = -(2**63)
@@ -405,7 +405,8 @@ def test_reading_does_not_import_pandas(path: Path) -> None:
     code = f"""
 import sys
 from pathlib import Path
-from rl_insight.readers.arrow_folder import batches, integers, texts
+from rl_insight.readers.arrow_columns import integers, texts
+from rl_insight.readers.arrow_folder import batches
 for batch in batches(Path({str(path)!r}), ("name", "number"), print):
     texts(batch.column("name")), integers(batch.column("number"), -1)
 assert "pandas" not in sys.modules

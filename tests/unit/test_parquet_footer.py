@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rl_insight.errors import ReadError
-from rl_insight.readers.arrow_folder import batches, integers
+from rl_insight.readers.arrow_columns import integers
+from rl_insight.readers.arrow_folder import batches
 from rl_insight.readers.parquet_footer import row_groups
 
 
