@@ -1,6 +1,6 @@
 """Columns of Arrow as numpy arrays and lists, made from Arrow's buffers.
 
-`to_pylist` and `to_numpy` would load pandas where it is installed, which a parse job has no use for.
+`to_pylist` and `to_numpy` would load pandas where it is installed: a parse job has no use for it.
 """
 
 from typing import Final
