@@ -20,6 +20,12 @@ CLOCK = "clock_"
 CLOCK_FAR = "clock_far"
 """A capture that its clock puts days away from the others of its step."""
 
+JOURNAL_UNREAD = "journal_unread"
+"""A database that is read as it stands, although a journal belongs to it."""
+
+LEFTOVER = "leftover"
+"""A file that its writer or copier did not complete; mere information where a whole one is there."""
+
 # Why events were left out, as a count of them is said: of one, of several.
 _LEFT_OUT = {
     "zero_time": ("event at time 0", "events at time 0"),

@@ -19,7 +19,7 @@ from rl_insight.parsers.gmm_rows import LoadRows
 from rl_insight.parsers.gmm_stack import BACKWARD, Phases
 from rl_insight.parsers.gmm_vector import NotALoadError, Vector, vector
 from rl_insight.parsers.gmm_words import settle
-from rl_insight.problems import Severity
+from rl_insight.problems import LEFTOVER, Severity
 from rl_insight.readers.torch_file import read
 
 # In `Dump.files`: a file is named, and it was there.
@@ -185,7 +185,7 @@ class DumpReader:
             call = call_of(name)
             done = call is not None and self._read.get(call)
             severity: Severity = "info" if done else "warning"
-            self.parsed.problems.add("leftover", severity, example=name)
+            self.parsed.problems.add(LEFTOVER, severity, example=name)
 
     def _doubts(self) -> None:
         problems = self.parsed.problems

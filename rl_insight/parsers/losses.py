@@ -1,12 +1,10 @@
 """What the trace reader lost, as one sentence for a person. Neutral to profilers."""
 
-from rl_insight.problems import Problem, Problems
+from rl_insight.problems import JOURNAL_UNREAD, LEFTOVER, Problem, Problems
 
 # The reader's words for a file that ends before the capture did.
 _CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "read_failed", "too_large")
 _EMPTY = "empty_file"
-_UNREAD = "journal_unread"
-_LEFTOVER = "leftover"
 # What costs one event each.
 _SINGLE = ("line_undecodable", "line_too_large", "event_undecodable", "event_too_large")
 # So few, or one in so many, change no breakdown that anybody reads.
@@ -46,8 +44,8 @@ _OF_TABLES = (
     "table_missing",
     "column_missing",
     "column_odd",
-    "journal_unread",
-    "leftover",
+    JOURNAL_UNREAD,
+    LEFTOVER,
 )
 
 
@@ -62,9 +60,9 @@ def is_in_part(problems: Problems, count: int) -> bool:
     Then nobody knows how long the device was busy: events come in the order of the file, not of
     time, so that what is lost may be from anywhere.
     """
-    if is_cut_short(problems) or _UNREAD in problems:
+    if is_cut_short(problems) or JOURNAL_UNREAD in problems:
         return True
-    if any(one.code == _LEFTOVER and one.severity != "info" for one in problems):
+    if any(one.code == LEFTOVER and one.severity != "info" for one in problems):
         return True
     single = sum(problems.count(code) for code in _SINGLE)
     return single > max(_A_FEW, count // _SHARE)

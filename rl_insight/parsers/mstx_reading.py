@@ -17,8 +17,7 @@ from rl_insight.parsers.mstx_capture import MstxCapture
 from rl_insight.parsers.mstx_metadata import Told
 from rl_insight.parsers.mstx_tables import Wanted, build
 from rl_insight.parsers.options import range_depth
-from rl_insight.problems import Problems
-from rl_insight.readers.sqlite import UNREAD
+from rl_insight.problems import JOURNAL_UNREAD, Problems
 from rl_insight.shell_words import command_line
 
 
@@ -93,7 +92,7 @@ def _from_database(
     read = mstx_database.read(source.root / path, told, wanted.path_role)
     capture = read.capture
     damage = None if read.damage is None else f"the database is damaged ({read.damage})"
-    if damage is None and UNREAD in capture.problems:
+    if damage is None and JOURNAL_UNREAD in capture.problems:
         damage = "the database was still being written: it is read without its journal"
     tables = build(capture, told, wanted)
     if not tables["spans"].num_rows:

@@ -16,7 +16,7 @@ from rl_insight.parsers.nvtx_kinds import (
     no_flag,
 )
 from rl_insight.parsers.nvtx_rows import Batch
-from rl_insight.problems import Problems, Severity
+from rl_insight.problems import LEFTOVER, Problems, Severity
 from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
 from rl_insight.readers.not_json import named_format
 from rl_insight.readers.pseudo_files import holds_bytes
@@ -63,7 +63,7 @@ def open_rows(source: Source, problems: Problems) -> Rows:
             # Complete, the table was written again.
             severity: Severity = "info" if name.name.partition(".")[0] in tables else "warning"
             example = f"{name.name} was not completed by its writer"
-            problems.add("leftover", severity, example=example)
+            problems.add(LEFTOVER, severity, example=example)
         return ArrowRows(tables, problems)
     if source.path.endswith(RAW):
         raise ReadError(

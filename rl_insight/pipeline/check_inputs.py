@@ -18,7 +18,7 @@ from rl_insight.data.tree import File, Tree
 from rl_insight.parsers import Found, Parser, mstx_metadata
 from rl_insight.parsers.gmm_names import GROUP_LIST
 from rl_insight.pipeline.check_state import State, state_of, verdict
-from rl_insight.problems import Problems
+from rl_insight.problems import LEFTOVER, Problems
 from rl_insight.readers.sqlite import MAGIC as SQLITE_MAGIC
 
 # A string that holds this has a backslash before each quote.
@@ -41,7 +41,7 @@ _NOT_EXPORTED: Mapping[tuple[str, State], Ailment] = {
 WORKER_PROCESS = "worker_process"
 """What Ray calls the process of each capture of nsys that tells no role."""
 
-_LEFTOVER = Ailment("leftover", "was left by a killed writer or copier", harmless=True)
+_LEFTOVER = Ailment(LEFTOVER, "was left by a killed writer or copier", harmless=True)
 
 
 class _Told(msgspec.Struct, gc=False):

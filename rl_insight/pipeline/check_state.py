@@ -7,6 +7,7 @@ from rl_insight.data.health import Ailment, Health
 from rl_insight.data.tree import File, Tree
 from rl_insight.parsers import Found, Parser
 from rl_insight.pipeline import check_small
+from rl_insight.problems import LEFTOVER
 
 State = Literal["whole", "damaged", "empty", "raw", "hopeless", "unreadable"]
 
@@ -85,7 +86,7 @@ def _as_told(
         return ailments
     if not of_one_file:
         return [*ailments, (path, Ailment("gave_nothing", detail))]
-    kept = [(p, one) for p, one in ailments if one.code == "leftover"]
+    kept = [(p, one) for p, one in ailments if one.code == LEFTOVER]
     own = [one for _, one in ailments if not one.harmless]
     if told.status == "empty":
         return [*kept, (path, own[0] if own else Ailment("no_events", detail))]

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rl_insight.errors import ReadError
-from rl_insight.problems import Problems
+from rl_insight.problems import JOURNAL_UNREAD, Problems
 from rl_insight.readers.gzip_head import GZIP_MAGIC
 from rl_insight.readers.pseudo_files import holds_bytes
 
@@ -18,9 +18,6 @@ MAGIC = b"SQLite format 3\x00"
 # Python reads SQLite's own message as UTF-8, which quotes a damaged schema as it stands there.
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 """What a damaged database raises."""
-
-UNREAD = "journal_unread"
-"""The problem of a database that is read as it stands, although a journal belongs to it."""
 
 _CHUNK_ROWS = 16_384
 
@@ -192,7 +189,7 @@ def _tell_journal(path: Path, problems: Problems | None, error: sqlite3.Error) -
         journal = path.with_name(f"{path.name}{suffix}")
         if problems is not None and _size(journal):
             why = f"what is only in {journal.name} is not read: {error}"
-            problems.add(UNREAD, "warning", example=why)
+            problems.add(JOURNAL_UNREAD, "warning", example=why)
 
 
 def _size(path: Path) -> int:

@@ -35,10 +35,11 @@ def codes_of(tree: ast.Module) -> Iterator[str]:
 
     Before a severity (`add(code, "warning")`, `(code, "warning", text)`), handed to a method that
     adds (`_lose`, `_note`, `_stop`) or to an error that carries it, chosen as `code`, listed in
-    `for code, …`, or a constant that one of these names.
+    `for code, …`, or a constant that one of these names, of the module's own or of `problems`.
     """
+    shared = ast.parse((PACKAGE / "problems.py").read_text("utf-8"))
     constants: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in (*ast.walk(shared), *ast.walk(tree)):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             for text in literals(node.value):
                 constants[node.targets[0].id] = text
