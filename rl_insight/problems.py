@@ -24,7 +24,7 @@ JOURNAL_UNREAD = "journal_unread"
 """A database that is read as it stands, although a journal belongs to it."""
 
 LEFTOVER = "leftover"
-"""A file that its writer or copier did not complete; mere information where a whole one is there."""
+"""A file that its writer or copier did not complete: mere information beside a whole one."""
 
 # Why events were left out, as a count of them is said: of one, of several.
 _LEFT_OUT = {
