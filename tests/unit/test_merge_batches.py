@@ -12,7 +12,7 @@ from rl_insight import table_writer, tables
 from rl_insight.data.identity import compile_rules
 from rl_insight.data.tree import scan
 from rl_insight.errors import CacheError
-from rl_insight.pipeline import layout, manifest, merge_timeline
+from rl_insight.pipeline import layout, manifest, merge_batch
 from rl_insight.pipeline.discovery import Filters, discover
 from rl_insight.pipeline.merge import merge
 from rl_insight.pipeline.merge_options import MergeOptions
@@ -34,8 +34,8 @@ def _registered(notes: NoteParser) -> None:
 
 @pytest.fixture
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two units or so are completed together, and a row group holds 4 rows."""
-    monkeypatch.setattr(merge_timeline, "_ROWS", 7)
+    """Two units are completed together, and a row group holds 4 rows."""
+    monkeypatch.setattr(merge_batch, "BATCH_UNITS", 2)
     monkeypatch.setattr(table_writer, "ROW_GROUP", 4)
 
 
@@ -212,7 +212,7 @@ def test_many_row_groups_are_drawn_like_one(
 ) -> None:
     folders = parsed(tmp_path / "in", per_job=2)
     joined(folders, tmp_path / "one")
-    monkeypatch.setattr(merge_timeline, "_ROWS", 7)
+    monkeypatch.setattr(merge_batch, "BATCH_UNITS", 2)
     monkeypatch.setattr(table_writer, "ROW_GROUP", 4)
     joined(folders, tmp_path / "many")
     groups = [pq.read_metadata(tmp_path / name / "spans.parquet") for name in ("one", "many")]

@@ -11,7 +11,7 @@ rule merge:
         "logs/merge.log",
     benchmark:
         "benchmarks/merge.tsv"
-    # It reads units while it completes others.
+    # Where units are many, two processes read them (rl_insight/pipeline/merge_children.py).
     threads: 2
     retries: 1
     conda:
