@@ -25,13 +25,21 @@ def wait_for(
     """
     with (
         endings_interrupt(),
-        subprocess.Popen(words, process_group=0, pass_fds=keep, env=env) as child,
+        subprocess.Popen(
+            words, process_group=0, pass_fds=keep, env=env, preexec_fn=_heed_interrupts
+        ) as child,
     ):
         try:
             return child.wait()
         except KeyboardInterrupt:
             _end(child)
             raise
+
+
+def _heed_interrupts() -> None:
+    # A shell script that starts us with `&` has us ignore interrupts, and so would the child: told
+    # to end, it would go on for hours.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:

@@ -114,16 +114,15 @@ def _environment(output: Path) -> dict[str, str]:
     caches = output / layout.CACHES
     ours = {"XDG_CACHE_HOME": str(caches), "MPLCONFIGDIR": str(caches / "matplotlib")}
     ours |= {"TMPDIR": str(output / layout.TEMPORARY), "PYTHONSAFEPATH": "1"}
+    # An empty entry stands for the current folder.
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     root = Path(__file__).parents[2]
     if Path.cwd() == root:
         # A checkout that is not installed is found where the user stands.
-        ours["PYTHONPATH"] = os.pathsep.join([str(root), *_python_path()])
+        paths.insert(0, str(root))
+    if paths or "PYTHONPATH" in os.environ:
+        ours["PYTHONPATH"] = os.pathsep.join(paths)
     return {**os.environ, **ours}
-
-
-def _python_path() -> list[str]:
-    # An empty entry stands for the current folder.
-    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
 def _check_config(output: Path) -> None:

@@ -42,6 +42,22 @@ def test_the_child_is_told_and_waited_for(number: signal.Signals, tmp_path: Path
     assert place.read_text() == "tidied up"
 
 
+def test_a_child_of_a_background_job_that_ignores_interrupts_is_ended_too(tmp_path: Path) -> None:
+    # So a shell script starts what stands before `&`.
+    place = tmp_path / "state"
+    child = textwrap.dedent(CHILD.format(place=str(place)))
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, child],
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    while not place.exists() or place.read_text() != "started":
+        assert parent.poll() is None
+    parent.terminate()
+    assert parent.wait(timeout=30) == 130
+    assert place.read_text() == "tidied up"
+
+
 def test_the_exit_code_is_the_childs() -> None:
     done = subprocess.run([sys.executable, "-c", PARENT, "raise SystemExit(7)"], check=False)
     assert done.returncode == 7

@@ -27,7 +27,7 @@ globalThis.rlInsightLive = (() => {
     }
     const now = pages[own];
     if (stamp !== undefined && now !== undefined && now !== stamp) {
-      sessionStorage.setItem(place, JSON.stringify(view()));
+      remember(JSON.stringify(view()));
       location.reload();
       return;
     }
@@ -35,6 +35,18 @@ globalThis.rlInsightLive = (() => {
     stamp = now ?? stamp;
     tries = TRIES;
     setTimeout(look, PAUSE);
+  }
+
+  /** What the browser holds for this page, with `text` given that; null where it holds nothing. */
+  function remember(text) {
+    try {
+      const before = sessionStorage.getItem(place);
+      if (text === null) sessionStorage.removeItem(place);
+      else sessionStorage.setItem(place, text);
+      return before;
+    } catch {
+      return null; // some browsers keep nothing for files
+    }
   }
 
   function look() {
@@ -51,8 +63,7 @@ globalThis.rlInsightLive = (() => {
 
   /** What the page showed before it loaded itself again, once; null if it did not. */
   told.kept = () => {
-    const text = sessionStorage.getItem(place);
-    sessionStorage.removeItem(place);
+    const text = remember(null);
     return text === null ? null : JSON.parse(text);
   };
   /** Call `what` for what to keep. */
