@@ -26,6 +26,9 @@ JOURNAL_UNREAD = "journal_unread"
 LEFTOVER = "leftover"
 """A file that its writer or copier did not complete: mere information beside a whole one."""
 
+READ_FAILED = "read_failed"
+"""The system read the file only in part: a disk or a network failed."""
+
 # Why events were left out, as a count of them is said: of one, of several.
 _LEFT_OUT = {
     "zero_time": ("event at time 0", "events at time 0"),

@@ -1,9 +1,9 @@
 """What the trace reader lost, as one sentence for a person. Neutral to profilers."""
 
-from rl_insight.problems import JOURNAL_UNREAD, LEFTOVER, Problem, Problems
+from rl_insight.problems import JOURNAL_UNREAD, LEFTOVER, READ_FAILED, Problem, Problems
 
 # The reader's words for a file that ends before the capture did.
-_CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "read_failed", "too_large")
+_CUT = ("truncated", "gzip_truncated", "gzip_corrupt", READ_FAILED, "too_large")
 _EMPTY = "empty_file"
 # What costs one event each.
 _SINGLE = ("line_undecodable", "line_too_large", "event_undecodable", "event_too_large")

@@ -41,6 +41,10 @@ LOADS = PARSED / "expert_load.parquet"
 # Stands in a unit's cache folder when its parse job was killed and the rest was drawn without it.
 TOMBSTONE = "tombstone"
 
+# Stands in a unit's cache folder when the system would not let its job read what was there to be
+# read: a share that was gone for a moment.
+UNREAD = "unread"
+
 # What a parser and a unit may be called: both become folders, and wildcards of the parse rule.
 NAME = "[A-Za-z0-9_-]+"
 

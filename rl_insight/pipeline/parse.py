@@ -17,9 +17,10 @@ from rl_insight.parsers import PARSERS, Found, Parsed, Parser, Source
 from rl_insight.part_writer import PartWriter
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.cache_folder import new_folder
-from rl_insight.pipeline.unit_file import read_unit
+from rl_insight.pipeline.unit_file import read_unit, readable
 from rl_insight.pipeline.units import source_id
 from rl_insight.plain_text import holds_command
+from rl_insight.problems import READ_FAILED
 from rl_insight.schema import SCHEMAS, STATUSES
 from rl_insight.table_parts import write_part
 
@@ -47,8 +48,10 @@ def parse_unit(unit_file: Path, root: Path, output: Path, options: Mapping[str, 
             table: stack.enter_context(PartWriter(layout.table(folder, table), SCHEMAS[table]))
             for table in ("sources", *parser.tables)
         }
-        for one in found:
-            _parse_source(parser, one, root, options, parts)
+        unread = {one.path for one in found if not _parse_source(parser, one, root, options, parts)}
+        # What nobody could read when the run began is looked at again by each run anyway.
+        if unread and not unread.isdisjoint(readable(unit_file)):
+            (folder / layout.UNREAD).touch()
 
 
 def write_folder(folder: Path, content: Mapping[str, pa.Table], marker: str | None = None) -> None:
@@ -69,8 +72,12 @@ def _parse_source(
     root: Path,
     options: Mapping[str, object],
     writers: Mapping[str, PartWriter],
-) -> None:
-    """Write the tables of one source, and its row of `sources`."""
+) -> bool:
+    """Write the tables of one source, and its row of `sources`.
+
+    Gives whether the system let us read all of it, whatever there was to be read.
+    """
+    refused = False
     source = Source(source_id(found.path), found.path, root, found.files)
     # Whether anything of it is written already, which nothing takes back.
     begun = False
@@ -83,6 +90,7 @@ def _parse_source(
         for name, table in parsed.tables.items():
             _check(parser, source, name, table)
         row = _row(parser, source, parsed)
+        refused = READ_FAILED in parsed.problems
         for name, table in parsed.tables.items():
             writers[name].add(table)
     except MemoryError:
@@ -96,7 +104,17 @@ def _parse_source(
             _LOG.exception("%s", found.path)
         whose = error.whose if isinstance(error, ReadError) else {}
         row = _lost(parser, source, detail, begun, whose)
+        refused = _from_system(error)
     writers["sources"].add(row)
+    # Without a time one of its files is gone.
+    return not refused and row["mtime_ns"].null_count == 0
+
+
+def _from_system(error: BaseException | None) -> bool:
+    """Whether the system's own refusal is behind `error`; Arrow's OSError has no number."""
+    if isinstance(error, OSError):
+        return error.errno is not None
+    return error is not None and _from_system(error.__cause__)
 
 
 def in_words(error: Exception, parser: Parser, source: Source) -> str:

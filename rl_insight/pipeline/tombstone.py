@@ -17,10 +17,10 @@ from rl_insight.pipeline.units import Unit, source_id
 
 
 def clear(output: Path, units: Sequence[Unit]) -> None:
-    """Remove the tombstones of earlier runs."""
+    """Remove the tombstones of earlier runs, and what they could not read although it was there."""
     for unit in units:
         folder = output / layout.unit_folder(unit.parser, unit.name)
-        if (folder / layout.TOMBSTONE).exists():
+        if any((folder / mark).exists() for mark in (layout.TOMBSTONE, layout.UNREAD)):
             # Without its marker, what is left of it would pass for what the job wrote.
             remove_folder(folder)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from rl_insight.data.fingerprint import UNREADABLE
 from rl_insight.errors import CacheError
 from rl_insight.parsers.base import Found
 from rl_insight.pipeline import layout
@@ -46,13 +47,29 @@ def read_unit(path: Path) -> tuple[str, list[Found]]:
 
     Raises CacheError when it is damaged.
     """
-    try:
-        raw = _decoded(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
+    raw = _read(path)
     return raw.parser, [
         Found(one.path, tuple(file.path for file in one.files)) for one in raw.sources
     ]
+
+
+def readable(path: Path) -> set[str]:
+    """The sources of a unit file, by path, whose files could all be read when it was written.
+
+    Raises CacheError when it is damaged.
+    """
+    return {
+        one.path
+        for one in _read(path).sources
+        if not any(file.fingerprint.startswith(UNREADABLE) for file in one.files)
+    }
+
+
+def _read(path: Path) -> UnitFile:
+    try:
+        return _decoded(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise CacheError(f"{path}: damaged ({error}); delete it and run again") from error
 
 
 def _decoded(text: bytes) -> UnitFile:

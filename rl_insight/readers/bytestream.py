@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol, Self, cast
 from isal import isal_zlib
 
 from rl_insight.errors import ReadError
-from rl_insight.problems import Problems
+from rl_insight.problems import READ_FAILED, Problems
 from rl_insight.readers.gzip_head import GZIP_MAGIC
 from rl_insight.readers.pseudo_files import holds_bytes
 
@@ -269,7 +269,7 @@ class ByteStream:
                 got = self._read_into(target[filled:room])
             except OSError as error:
                 where = self._delivered + filled
-                self._problems.add("read_failed", "warning", 1, where, error.strerror)
+                self._problems.add(READ_FAILED, "warning", 1, where, error.strerror)
                 self._source = io.BytesIO()
                 break
             if not got:

@@ -1,5 +1,6 @@
 """One parse job: whatever its sources hold, it leaves one complete folder of tables."""
 
+import errno
 import json
 import os
 import shutil
@@ -14,8 +15,10 @@ import pytest
 from rl_insight import tables
 from rl_insight.errors import CacheError, PluginError, ReadError
 from rl_insight.parsers import Parsed, Parser, Source
+from rl_insight.pipeline import layout, tombstone
 from rl_insight.pipeline.parse import parse_unit, write_folder
-from rl_insight.pipeline.units import source_id
+from rl_insight.pipeline.units import Unit, source_id
+from rl_insight.problems import Problems
 from rl_insight.schema import ACTIVITY, LANES, SCHEMAS, SPANS
 from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.table_parts import read_part, write_part
@@ -24,13 +27,15 @@ from tests.made_up_parser import NoteParser, capture, write_note
 Register = Callable[[Parser], None]
 
 
-def unit_file(tmp_path: Path, *paths: str, parser: str = "notes") -> Path:
+def unit_file(
+    tmp_path: Path, *paths: str, parser: str = "notes", fingerprint: str = "1:abc"
+) -> Path:
     path = tmp_path / "unit.json"
     sources = [
         {
             "source_id": source_id(one),
             "path": one,
-            "files": [{"path": one, "fingerprint": "1:abc"}],
+            "files": [{"path": one, "fingerprint": fingerprint}],
         }
         for one in paths
     ]
@@ -45,7 +50,7 @@ def parsed(
     output = tmp_path / "parsed" / "unit"
     parse_unit(unit_file(tmp_path, *paths, parser=parser), tmp_path / "in", output, {})
     assert sorted(entry.name for entry in output.parent.iterdir()) == ["unit"]
-    return {path.stem: part(path).to_pylist() for path in output.iterdir()}
+    return {path.stem: part(path).to_pylist() for path in output.glob("*.parquet")}
 
 
 def part(path: Path) -> pa.Table:
@@ -143,6 +148,71 @@ def test_a_file_that_is_gone_by_now_has_failed_without_size(tmp_path: Path) -> N
     assert row["detail"] == "cannot be read: No such file or directory"
     assert row["size_bytes"] is None
     assert row["mtime_ns"] is None
+
+
+@pytest.mark.parametrize(
+    ("there", "fingerprint", "marked"),
+    [
+        (["a.note", "b.note"], "1:abc", False),
+        # Gone since the run looked: a share that comes back brings the very same file.
+        (["a.note"], "1:abc", True),
+        # Nobody could read it when the run looked: it is looked at by each run.
+        (["a.note"], "unreadable:5", False),
+    ],
+)
+def test_a_cache_that_lacks_what_was_there_to_be_read_is_made_anew_by_the_next_run(
+    tmp_path: Path, there: list[str], fingerprint: str, marked: bool
+) -> None:
+    for name in there:
+        write_note(tmp_path / "in" / name)
+    unit = Unit("notes", "both-1", ("a.note", "b.note"))
+    folder = tmp_path / layout.unit_folder(unit.parser, unit.name)
+    parse_unit(
+        unit_file(tmp_path, *unit.sources, fingerprint=fingerprint), tmp_path / "in", folder, {}
+    )
+    assert (folder / layout.UNREAD).exists() is marked
+    tombstone.clear(tmp_path, [unit])
+    assert folder.exists() is not marked
+
+
+@pytest.mark.parametrize(
+    ("error", "marked"),
+    [
+        (OSError(errno.EIO, "Input/output error"), True),
+        # Arrow's words for a damaged file: it will not read better.
+        (OSError("Corrupt snappy compressed data."), False),
+        (ReadError("the database is damaged"), False),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_an_error_of_the_system_may_pass_and_damage_does_not(
+    tmp_path: Path, register_parser: Register, error: Exception, marked: bool, wrapped: bool
+) -> None:
+    class Stopped(NoteParser):
+        def parse(self, source: Source, options: Mapping[str, object]) -> Parsed:
+            if wrapped:
+                raise ReadError(f"{source.absolute} cannot be opened") from error
+            raise error
+
+    register_parser(Stopped(name="stopped"))
+    write_note(tmp_path / "in" / "a.note")
+    assert the_row(tmp_path, "stopped")["status"] == "failed"
+    assert (tmp_path / "parsed" / "unit" / layout.UNREAD).exists() is marked
+
+
+def test_a_file_that_was_read_in_part_for_the_system_is_read_again(
+    tmp_path: Path, register_parser: Register
+) -> None:
+    class HalfRead(NoteParser):
+        def parse(self, source: Source, options: Mapping[str, object]) -> Parsed:
+            problems = Problems()
+            problems.add("read_failed", "warning", 1, 7, "Stale file handle")
+            return Parsed("salvaged", "half of it", problems=problems)
+
+    register_parser(HalfRead(name="half"))
+    write_note(tmp_path / "in" / "a.note")
+    assert the_row(tmp_path, "half")["status"] == "salvaged"
+    assert (tmp_path / "parsed" / "unit" / layout.UNREAD).exists()
 
 
 def test_a_file_that_may_not_be_read_has_failed(ordinary_folder: Path) -> None:
