@@ -16,6 +16,10 @@ PATIENCE_S = 30.0
 _REST = 10.0
 _SHORTEST_REST_S = 1.0
 
+# A full disk is made room on by somebody, who may be asleep.
+_FIRST_RETRY_S = 60.0
+_LAST_RETRY_S = 960.0
+
 
 @dataclass(slots=True)
 class Watcher:
@@ -72,6 +76,27 @@ class Watcher:
         if not self._begun and not 0 <= now_s - file.mtime_ns / 1e9 < self.settle_s:
             return True
         return now_s - since_s >= self.settle_s
+
+
+@dataclass(slots=True)
+class Retries:
+    """When to draw again after it failed though nothing new came; times in seconds."""
+
+    _wait_s: float = 0.0
+    _due_at_s: float | None = None
+
+    def due(self, now_s: float) -> bool:
+        """Whether the last drawing failed so long ago that it is worth another try."""
+        return self._due_at_s is not None and now_s >= self._due_at_s
+
+    def after(self, well: bool, now_s: float) -> float | None:
+        """Take note of how a drawing ended; gives how long to wait for another, None if well."""
+        if well:
+            self._wait_s, self._due_at_s = 0.0, None
+            return None
+        self._wait_s = min(max(_FIRST_RETRY_S, 2 * self._wait_s), _LAST_RETRY_S)
+        self._due_at_s = now_s + self._wait_s
+        return self._wait_s
 
 
 def rest_s(listing_s: float) -> float:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rl_insight.data.tree import Tree, scan
-from rl_insight.errors import CacheError, InputError
+from rl_insight.errors import CacheError, InputError, RLInsightError
 from rl_insight.files import replacing
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.endings import endings_interrupt
-from rl_insight.pipeline.terminal import printable
-from rl_insight.pipeline.watch import Watcher, rest_s
+from rl_insight.pipeline.terminal import duration, printable
+from rl_insight.pipeline.watch import Retries, Watcher, rest_s
 from rl_insight.plain_text import count
 
 HELP = """\
@@ -46,19 +46,28 @@ def watch(root: Path, output: Path, settle_s: float, draw: Callable[[], int]) ->
     """Call `draw` whenever there is something new and complete below `root`; gives the exit code.
 
     `draw` makes the pages in `output`, says how it went and gives an exit code. What it raises for
-    its input is said, and waited out; what is asked for wrongly ends the watch.
+    its input is said, and waited out; what is asked for wrongly ends the watch. Once something was
+    drawn nothing is asked for wrongly: whatever fails (a full disk, a lost file system) is tried
+    again, also when nothing new comes.
     """
     watcher = Watcher(settle_s)
+    retries = Retries()
+    was_drawn = False
     _say(f"Watching {printable(str(root), 1_000)} for new files; Ctrl-C ends it.")
     try:
         with endings_interrupt():
             while True:
                 began = time.monotonic()
                 tree = _listed(root, output)
-                if watcher.due(tree, time.time()):
+                if watcher.due(tree, time.time()) or retries.due(began):
                     news = watcher.draw(tree, time.time())
-                    _say(f"{time.strftime('%H:%M:%S')} {count(news, 'file')} new, changed or gone.")
-                    _drawn(draw)
+                    what = f"{count(news, 'file')} new, changed or gone" if news else "once more"
+                    _say(f"{time.strftime('%H:%M:%S')} {what}.")
+                    code = _drawn(draw, was_drawn)
+                    well = code != RLInsightError.exit_code
+                    was_drawn = was_drawn or (well and code is not None)
+                    if (wait_s := retries.after(well, time.monotonic())) is not None:
+                        _say(f"Trying again in {duration(wait_s)}, or when there is something new.")
                     tell_pages(output, watching=True)
                     began = time.monotonic()
                 time.sleep(rest_s(time.monotonic() - began))
@@ -77,13 +86,18 @@ def _listed(root: Path, output: Path) -> Tree:
         return Tree(root, [])
 
 
-def _drawn(draw: Callable[[], int]) -> None:
+def _drawn(draw: Callable[[], int], was_drawn: bool) -> int | None:
+    """Draw; gives the exit code of a run that ended so, None where there is nothing to draw."""
     try:
-        draw()
+        return draw()
     except InputError as error:
         _say(f"Nothing to draw yet: {printable(str(error), 2_000)}")
-    except CacheError as error:
+        return None
+    except RLInsightError as error:
+        if not was_drawn and not isinstance(error, CacheError):
+            raise
         _say(f"error: {printable(str(error), 2_000)}")
+        return RLInsightError.exit_code
 
 
 def tell_pages(output: Path, watching: bool) -> None:

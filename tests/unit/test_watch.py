@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rl_insight.data.tree import File, Tree
-from rl_insight.pipeline.watch import PATIENCE_S, Watcher, rest_s
+from rl_insight.pipeline.watch import PATIENCE_S, Retries, Watcher, rest_s
 
 NOON = 1_700_000_000.0
 OLD = int((NOON - 3_600) * 1e9)
@@ -98,3 +98,15 @@ def test_what_is_young_at_the_beginning_is_waited_for(age_s: float) -> None:
 def test_a_slow_file_system_is_not_listed_all_the_time() -> None:
     assert rest_s(0.001) == 1
     assert rest_s(3) == 30
+
+
+def test_what_failed_is_tried_again_ever_more_rarely_until_it_goes_well() -> None:
+    retries = Retries()
+    assert not retries.due(NOON)
+    assert retries.after(False, NOON) == 60
+    assert not retries.due(NOON + 59)
+    assert retries.due(NOON + 60)
+    assert [retries.after(False, NOON) for _ in range(5)] == [120, 240, 480, 960, 960]
+    assert retries.after(True, NOON) is None
+    assert not retries.due(NOON + 10_000)
+    assert retries.after(False, NOON) == 60

@@ -70,6 +70,35 @@ def test_what_is_wrong_with_the_input_is_waited_out_and_what_is_asked_wrongly_is
     assert count == 3
 
 
+def test_what_fails_after_something_was_drawn_is_tried_again_though_nothing_new_comes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rl_insight.pipeline.watch._FIRST_RETRY_S", 0.5)
+    root = tmp_path / "in"
+    root.mkdir()
+    (root / "rank0").write_text("x")
+    rounds = 0
+
+    def draw() -> int:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 1:
+            (root / "rank1").write_text("x")
+            return 0
+        if rounds == 2:
+            raise ConfigError("cannot write: No space left on device")
+        if rounds == 3:
+            return 1
+        raise KeyboardInterrupt
+
+    assert watch(root, tmp_path / "out", 0, draw) == 0
+    assert rounds == 4
+    said = capsys.readouterr().err
+    assert "error: cannot write: No space left on device\nTrying again in 0.5 s" in said
+    assert "once more." in said
+    assert "Trying again in 1.0 s" in said
+
+
 def test_an_interrupt_ends_it_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "rank0").write_text("x")
 
