@@ -28,7 +28,10 @@ def occupy(output: Path) -> bool:
     """
     key = os.path.realpath(output)
     if key in _held:
-        return False
+        if _is_at(_held[key], output / _LOCK):
+            return False
+        # The folder was deleted and is a new one now: what is held of the old one keeps nobody out.
+        _held.pop(key).close()
     file = open(output / _LOCK, "a+", encoding="utf-8", errors="replace")  # noqa: SIM115 - held
     file.seek(0)
     owner = file.read(200).split()
@@ -52,6 +55,13 @@ def occupy(output: Path) -> bool:
     left = any((output / _SNAKEMAKE_LOCKS).glob("*"))
     # Locks may not reach from one machine to another: only a run of this one is known to be dead.
     return left and owner[1:] == [socket.gethostname()]
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
 
 
 def inherited() -> tuple[int, ...]:

@@ -44,6 +44,18 @@ def test_a_second_run_is_refused_by_name_and_welcome_once_the_first_has_ended(
     assert inherited()
 
 
+def test_a_folder_that_was_deleted_and_made_anew_is_held_anew(tmp_path: Path) -> None:
+    # GIVEN a watch that goes on in an output folder that somebody deleted
+    output = tmp_path / "out"
+    output.mkdir()
+    again = f"folder = pathlib.Path({str(output)!r}); import shutil; shutil.rmtree(folder)"
+    with holder(output, f"{again}; folder.mkdir(); occupy(folder)") as watch:
+        # WHEN another run begins there, THEN it is refused
+        with pytest.raises(UsageError):
+            occupy(output)
+        watch.kill()
+
+
 def test_a_child_that_outlives_its_run_still_holds_the_folder(tmp_path: Path) -> None:
     child = "subprocess.Popen(['sleep', '60'], pass_fds=inherited(), stdout=subprocess.DEVNULL)"
     with holder(tmp_path, f"print({child}.pid, file=open({str(tmp_path / 'pid')!r}, 'w'))") as run:
