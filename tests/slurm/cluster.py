@@ -193,7 +193,10 @@ def _free_ports(number: int) -> list[int]:
 def _daemon(folder: Path, environment: dict[str, str], name: str, *words: str) -> Iterator[None]:
     with open(folder / f"{name}.log", "wb") as log:
         program = [str(_program(name)), *words]
-        process = subprocess.Popen(program, env=environment, stdout=log, stderr=log)
+        # Out of reach of Ctrl-C, which would end it before its jobs are cancelled.
+        process = subprocess.Popen(
+            program, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
     try:
         yield
     finally:

@@ -1,7 +1,10 @@
 """One Slurm for all tests of a worker."""
 
 import os
+import signal
+import threading
 from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 
@@ -16,5 +19,12 @@ def cluster() -> Iterator[Cluster]:
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI must be able to start a Slurm: {reason}")
         pytest.skip(f"needs Slurm: {reason}")
+    if threading.current_thread() is threading.main_thread():
+        # Whoever tells the tests to end means Slurm and its jobs, too.
+        signal.signal(signal.SIGTERM, _interrupt)
     with started() as running:
         yield running
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
