@@ -4,6 +4,7 @@ A batch is a question that carries all that its answer depends on, so that it do
 answers it, nor what else that process was asked.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -107,9 +108,7 @@ def _bytes_of(unit: Unit) -> int:
     size = 0
     for name in OF_ROWS:
         if name in unit.filled:
-            try:
+            # Whoever reads it says what is wrong with it.
+            with contextlib.suppress(OSError):
                 size += layout.table(unit.folder, name).stat().st_size
-            except OSError:
-                # Whoever reads it says what is wrong with it.
-                continue
     return size
