@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 # Beyond this a DAG takes longer to plan than small files take to read.
 MAX_JOBS = 2_000
-# Where there are that many units already, what is new still gets some jobs side by side.
+# Where there are that many units already, what is new still gets some jobs side by side: of a run
+# that brings a step each hour ever fewer, or the DAG would grow as fast as before.
 _ROOM_FOR_NEW = MAX_JOBS // 100
+_HALVED_AFTER = MAX_JOBS // 20
 
 # That many sources or fewer are read one by one, so that a change costs nobody else.
 _FEW = 64
@@ -70,7 +72,7 @@ def assign(
     placed: dict[str, list[str]] = {}
     for path in fresh:
         placed.setdefault(folders.get(path, path.rpartition("/")[0]), []).append(path)
-    room = max(_ROOM_FOR_NEW, MAX_JOBS - len(members))
+    room = _room(len(members))
     if per_job is not None:
         chunks = _by_count(placed, per_job, room)
     elif len(fresh) <= _FEW:
@@ -83,6 +85,12 @@ def assign(
     members = {name: found for name, found in members.items() if name in chosen}
     members |= {_unit_name(chunk): chunk for chunk in chunks}
     return [Unit(parser, name, tuple(sorted(found))) for name, found in sorted(members.items())]
+
+
+def _room(units: int) -> int:
+    """How many units what is new may have where there are `units` already."""
+    beyond = max(0, units - MAX_JOBS)
+    return max(MAX_JOBS - units, _ROOM_FOR_NEW >> (beyond // _HALVED_AFTER), 1)
 
 
 def _by_count(folders: Mapping[str, list[str]], per_job: int, room: int) -> list[list[str]]:

@@ -232,3 +232,22 @@ def test_large_files_beyond_the_limit_of_jobs_share_them_all_the_same() -> None:
     units = sized(dict.fromkeys(paths(10_000), 300_000_000))
     assert len(units) == MAX_JOBS
     assert {len(unit.sources) for unit in units} == {5}
+
+
+def test_a_run_of_many_steps_hardly_outgrows_what_snakemake_plans() -> None:
+    # GIVEN 16 ranks that leave a step each hour for ten days, and a run after each
+    seen: list[str] = []
+    known: dict[str, str] = {}
+    sizes: dict[str, int] = {}
+    for step in range(240):
+        new = [f"step{step}/rank{rank}.json" for rank in range(16)]
+        seen += new
+        sizes |= dict.fromkeys(new, 10_000_000)
+        units = assign("torch", seen, None, known, sizes=sizes)
+        for unit in units:
+            known.update(dict.fromkeys(unit.sources, unit.name))
+    # THEN each capture has its one job, and there are hardly more jobs than at once
+    assert sorted(path for unit in units for path in unit.sources) == sorted(seen)
+    # 125 runs with 16 jobs make 2,000. Then there is room for 20 jobs, 10, 5, 2 and 1: 7 runs have
+    # 16, 11 have 8, 25 have 4, 50 have 2, and those that are left have one.
+    assert len(units) == MAX_JOBS + 7 * 16 + 11 * 8 + 25 * 4 + 50 * 2 + 22
