@@ -45,21 +45,27 @@ def run(
     What a test has written is complete: nobody waits for it to settle.
     """
     known = _logs(output)
-    done = subprocess.run(
+    done = subprocess.Popen(
         [sys.executable, "-m", "rl_insight.main", f"output.path={output}", "input.settle=0", *words],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=300,
         env={**os.environ, **(env or {})},
-        check=False,
         preexec_fn=before,
         cwd=cwd,
     )
+    try:
+        said, errors = done.communicate(timeout=300)
+    except BaseException:
+        # To kill it, as `subprocess.run` does, would leave Snakemake and its jobs at work.
+        done.terminate()
+        done.communicate(timeout=60)
+        raise
     started: Counter[str] = Counter()
     for log in _logs(output) - known:
         started.update(_RULE.findall(log.read_text()))
     started.pop("all", None)
-    return Ended(done.returncode, done.stdout + done.stderr, started)
+    return Ended(done.returncode, said + errors, started)
 
 
 def rows(output: Path, table: str) -> list[dict[str, object]]:
