@@ -18,11 +18,23 @@ _OUTPUT = frozenset({"manifest.json", "parsed"})
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One regular file: `path` relative to the input root with `/`, sizes in bytes, times in ns."""
+    """One regular file: `path` relative to the input root with `/`, sizes in bytes, times in ns.
+
+    `ctime_ns` is when anything about it changed; a new name or owner is no other file.
+    """
 
     path: str
     size_bytes: int
     mtime_ns: int
+    ctime_ns: int = field(default=0, compare=False)
+
+    @property
+    def touched_ns(self) -> int:
+        """A number that changes with either time: programs set the one back, no one the other.
+
+        Their sum, since on some file systems the other always stays the same.
+        """
+        return self.mtime_ns + self.ctime_ns
 
     @property
     def name(self) -> str:
@@ -80,7 +92,7 @@ def scan(root: Path, exclude: Path | None = None) -> Tree:
     if ".." in root.parts:
         root = root.resolve()  # its name may tell the role
     if stat.S_ISREG(info.st_mode):
-        own = File(root.name, info.st_size, info.st_mtime_ns)
+        own = File(root.name, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
         return Tree(root.parent, [own], single=True)
     if not stat.S_ISDIR(info.st_mode):
         raise InputError(f"input.path: {str(root)!r} is neither a folder nor a regular file")
@@ -159,7 +171,7 @@ class _Walk:
         elif stat.S_ISREG(info.st_mode) and entry.name.startswith("._"):
             self.tree.companions.append(path)
         elif stat.S_ISREG(info.st_mode):
-            file = File(path, info.st_size, info.st_mtime_ns)
+            file = File(path, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
             (self.file_links if entry.is_symlink() else self.tree.files).append(file)
         else:
             self.tree.unreadable.append((path, NOT_REGULAR))

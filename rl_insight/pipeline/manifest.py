@@ -3,6 +3,7 @@
 Written by the main process only. A job needs nothing but its unit file.
 """
 
+import errno
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ import msgspec
 from rl_insight.data.fingerprint import UNREADABLE, fingerprint
 from rl_insight.data.names import root_label
 from rl_insight.data.tree import File, Tree
-from rl_insight.errors import CacheError
+from rl_insight.errors import CacheError, ConfigError
 from rl_insight.files import replacing
 from rl_insight.parsers import Found
 from rl_insight.pipeline import layout
@@ -27,6 +28,9 @@ from rl_insight.pipeline.units import Unit, assign, source_id
 _VERSION = 1
 _NOTHING_GROWS = Growing()
 
+# What a file system says that has no symbolic links: symlink(2).
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+
 
 @dataclass(slots=True)
 class Manifest:
@@ -34,7 +38,7 @@ class Manifest:
 
     `units` are those of this run, `presets` what is drawn from them, `root_name` is the name of the
     input folder (as `names.root_label` gives it). `assigned` maps parser and path to a unit name
-    for every path ever seen, `prints` maps a path to [size_bytes, mtime_ns, fingerprint] as last
+    for every path ever seen, `prints` maps a path to [size_bytes, touched_ns, fingerprint] as last
     looked at. `prepared_by` is the process that wrote it.
     """
 
@@ -187,8 +191,8 @@ def _prints(
     for path in paths:
         file = files[path]
         known = prints.get(path)
-        if known is None or known[:2] != (file.size_bytes, file.mtime_ns):
-            known = (file.size_bytes, file.mtime_ns, fingerprint(tree.root, file))
+        if known is None or known[:2] != (file.size_bytes, file.touched_ns):
+            known = (file.size_bytes, file.touched_ns, fingerprint(tree.root, file))
             # One that cannot be read is looked at each time: rights change, size and time do not.
             if known[2].startswith(UNREADABLE):
                 prints.pop(path, None)
@@ -210,7 +214,16 @@ def _link_input(output: Path, root: Path) -> None:
         )
     with replacing(link) as temporary:
         temporary.unlink(missing_ok=True)
-        temporary.symlink_to(root, target_is_directory=True)
+        try:
+            temporary.symlink_to(root, target_is_directory=True)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            raise ConfigError(
+                f"output.path: {str(output)!r} lies on a file system without symbolic links (FAT, "
+                "exFAT and some network shares have none), and the jobs reach the input by one: "
+                "choose a folder elsewhere"
+            ) from error
 
 
 def _json(content: object) -> str:

@@ -1,5 +1,6 @@
 """The manifest remembers what was seen, and unit files change only when a cache is stale."""
 
+import errno
 import gzip
 import json
 import os
@@ -12,7 +13,7 @@ import pytest
 
 from rl_insight.data.identity import compile_rules
 from rl_insight.data.tree import scan
-from rl_insight.errors import CacheError
+from rl_insight.errors import CacheError, ConfigError
 from rl_insight.parsers import Found
 from rl_insight.pipeline import layout, manifest
 from rl_insight.pipeline.discovery import Filters, Skipped, discover
@@ -117,6 +118,29 @@ def test_a_gzip_that_was_touched_is_not_parsed_again_but_a_changed_one_is(root: 
     assert [name for name in after if after[name] != before[name]] == [
         name for name in after if name.startswith("rank0")
     ]
+
+
+def test_a_file_of_the_same_size_whose_time_was_set_back_is_noticed(root: Path) -> None:
+    path = root / "rank0.note"
+    put(path, gzip.compress(b"one", mtime=0), mtime_ns=2_000)
+    look(root)
+    before = unit_files(root)
+    put(path, gzip.compress(b"two", mtime=0), mtime_ns=2_000)
+    look(root)
+    assert [name[:5] for name, text in unit_files(root).items() if text != before[name]] == [
+        "rank0"
+    ]
+
+
+def test_a_file_system_without_links_is_named_as_what_is_in_the_way(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(self: Path, target: Path, target_is_directory: bool = False) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(self))
+
+    monkeypatch.setattr(Path, "symlink_to", refused)
+    with pytest.raises(ConfigError, match=r"without symbolic links .*: choose a folder elsewhere"):
+        look(root)
 
 
 def test_a_removed_file_takes_its_unit_out_of_the_run_and_changes_no_other(root: Path) -> None:
