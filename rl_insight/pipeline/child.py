@@ -3,15 +3,20 @@
 In a terminal Ctrl-C goes to every process of the group: jobs that were just importing would print
 their tracebacks. So the child gets a group of its own and is told by us: once to end its jobs, and
 on a second interrupt it is killed with all of them. What ends us (a closed terminal, a scheduler's
-limit) ends the child too.
+limit) ends the child too, and where the system can, so does our being killed.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
 from rl_insight.pipeline.endings import endings_interrupt
+
+_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def wait_for(
@@ -26,7 +31,7 @@ def wait_for(
     with (
         endings_interrupt(),
         subprocess.Popen(
-            words, process_group=0, pass_fds=keep, env=env, preexec_fn=_heed_interrupts
+            words, process_group=0, pass_fds=keep, env=env, preexec_fn=_prepare
         ) as child,
     ):
         try:
@@ -36,10 +41,15 @@ def wait_for(
             raise
 
 
-def _heed_interrupts() -> None:
+def _prepare() -> None:
+    """What the child does before it becomes another program."""
     # A shell script that starts us with `&` has us ignore interrupts, and so would the child: told
     # to end, it would go on for hours.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if _LIBC is not None:
+        # prctl(2). Killed for good we cannot tell it to end, and it would go on for hours, holding
+        # the output folder.
+        _LIBC.prctl(_SET_DEATH_SIGNAL, signal.SIGINT)
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:

@@ -39,11 +39,7 @@ def occupy(output: Path) -> bool:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        who = f" (process {owner[0]} on {owner[1]})" if len(owner) == 2 else ""
-        raise UsageError(
-            f"output.path: another run is at work in {str(output)!r}{who}: "
-            "wait until it ends, or choose another folder"
-        ) from None
+        raise UsageError(_at_work(output, owner)) from None
     except OSError:
         # A file system without locks: Snakemake's own lock is all there is.
         file.close()
@@ -62,6 +58,22 @@ def _is_at(file: IO[str], path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except OSError:
         return False
+
+
+def _at_work(output: Path, owner: list[str]) -> str:
+    """Why a folder cannot be used, whose lock `owner` (process and host) has taken."""
+    told = len(owner) == 2 and owner[0].isascii() and owner[0].isdigit()
+    if told and owner[1] == socket.gethostname() and not Path("/proc", owner[0]).exists():
+        return (
+            f"output.path: jobs of a run that was killed are still at work in {str(output)!r}: "
+            f"wait until they end, or end them (process {owner[0]} is gone, "
+            "its child is called snakemake)"
+        )
+    who = f" (process {owner[0]} on {owner[1]})" if told else ""
+    return (
+        f"output.path: another run is at work in {str(output)!r}{who}: "
+        "wait until it ends, or choose another folder"
+    )
 
 
 def inherited() -> tuple[int, ...]:

@@ -24,6 +24,7 @@ from rl_insight.pipeline.failure import describe, killed_by, shorten
 from rl_insight.pipeline.tally import Tally
 from rl_insight.pipeline.terminal import duration, printable
 from rl_insight.pipeline.unit_file import works_on
+from rl_insight.plain_text import count
 
 # Seconds between two refreshes of the line on a terminal, and between two lines elsewhere.
 _REFRESH = 0.5
@@ -136,7 +137,12 @@ class LogHandler(LogHandlerBase):
         event = getattr(record, "event", None)
         text = record.getMessage() if record.msg else ""
         if event == LogEvent.RUN_INFO:
+            known = bool(self._tally.planned)
             self._tally.plan(record.stats)  # type: ignore[attr-defined]
+            # Snakemake says it at the end of a dry run once more.
+            if self.common_settings.dryrun and self._tally.planned and not known:
+                jobs = ", ".join(f"{n:,} {rule}" for rule, n in self._tally.planned.items())
+                self._line(f"would run {count(self._tally.total, 'job')}: {jobs}")
         elif event == LogEvent.JOB_INFO:
             self._job_begins(record)
         elif event == LogEvent.JOB_FINISHED:
@@ -157,7 +163,7 @@ class LogHandler(LogHandlerBase):
         if self.common_settings.dryrun and rule in self._tally.planned:
             self._listed[rule] = self._listed.get(rule, 0) + 1
             if self._listed[rule] <= _SHOWN_PER_RULE:
-                reason = printable(_without_cache(record.reason))  # type: ignore[attr-defined]
+                reason = printable(_in_short(record.reason))  # type: ignore[attr-defined]
                 self._line(f"would run {printable(job.of(works_on(wildcards)))}: {reason}")
 
     def _job_failed(self, record: LogRecord) -> None:
@@ -244,11 +250,23 @@ class LogHandler(LogHandlerBase):
                 self.release()
 
 
-def _without_cache(reason: str) -> str:
-    """Snakemake's reason for a job without the files of the cache: their names say nothing."""
+def _in_short(reason: str) -> str:
+    """Snakemake's reason for a job, without what says nothing to who asks what a run would do.
+
+    That are the files of the cache by name, more than one of the others, the parameters
+    themselves, and what it calls to go on after a kill.
+    """
     parts = []
     for part in reason.split("; "):
-        what, _, files = part.partition(": ")
-        in_cache = all(file.startswith(f"{layout.PARSED}/") for file in files.split(", "))
-        parts.append(what if in_cache else part)
-    return "; ".join(parts)
+        what, colon, rest = part.partition(": ")
+        files = rest.split(", ")
+        if what.startswith("Params have changed"):
+            parts.append("its options or its parser have changed")
+        elif part == "Forced execution":
+            parts.append("it was begun and did not end")
+        elif not colon or all(file.startswith(f"{layout.PARSED}/") for file in files):
+            parts.append(what)
+        else:
+            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+            parts.append(f"{what}: {files[0]}{more}")
+    return "; ".join(dict.fromkeys(parts))

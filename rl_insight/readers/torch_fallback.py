@@ -19,7 +19,7 @@ from rl_insight.readers.torch_tensors import KINDS, Budget
 _BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _TAR_MAGIC = slice(257, 262)
 _FIRST_SAFE = (2, 6)
-_REMEDY = "pip install 'rl-insight[torch]'"
+_REMEDY = "pip install torch"
 
 _MAGICS = (
     (b"\x1f\x8b", "it is compressed by gzip: unpack it first"),

@@ -62,7 +62,7 @@ def missing() -> str | None:
     if programs:
         return f"no {', '.join(programs)} (Debian: slurmctld slurmd slurm-client munge)"
     if importlib.util.find_spec(PLUGIN) is None:
-        return f"no {PLUGIN} (pip install 'rl-insight[slurm]')"
+        return f"no {PLUGIN} (pip install -e '.[slurm]')"
     return None if os.geteuid() == 0 else "Slurm's daemons are started by root"
 
 

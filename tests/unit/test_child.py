@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,21 @@ def test_a_child_of_a_background_job_that_ignores_interrupts_is_ended_too(tmp_pa
     parent.terminate()
     assert parent.wait(timeout=30) == 130
     assert place.read_text() == "tidied up"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child")
+def test_a_child_ends_in_good_order_when_its_parent_is_killed(tmp_path: Path) -> None:
+    place = tmp_path / "state"
+    child = textwrap.dedent(CHILD.format(place=str(place)))
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, child], stderr=subprocess.DEVNULL)
+    while not place.exists() or place.read_text() != "started":
+        assert parent.poll() is None
+    parent.kill()
+    parent.wait(timeout=30)
+    limit = time.monotonic() + 30
+    while place.read_text() != "tidied up":
+        assert time.monotonic() < limit
+        time.sleep(0.05)
 
 
 def test_the_exit_code_is_the_childs() -> None:

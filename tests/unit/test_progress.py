@@ -276,8 +276,11 @@ def test_a_dry_run_lists_what_would_be_done(monkeypatch):
     watched.begin(31, "all")
     watched.handler.close()
     said = watched.text().splitlines()
-    assert said[0] == "would run parse u0: Missing output files: x"
-    assert said[20:] == [
+    assert said[:2] == [
+        "would run 23 jobs: 22 parse, 1 merge",
+        "would run parse u0: Missing output files: x",
+    ]
+    assert said[21:] == [
         "would run merge: Missing output files: x",
         "would run parse: 2 more",
     ]
@@ -300,12 +303,17 @@ def test_a_dry_run_says_what_is_read_and_not_what_the_cache_calls_it(monkeypatch
         "Input files updated by another job: parsed/mstx/one-d28c, parsed/mstx/two-71ab"
     )
     watched.begin(9, "merge", reason)
+    watched.begin(10, "merge", 'Params have changed since last execution: before: {"a": 1}')
+    watched.begin(11, "merge", "Forced execution; Missing output files: a.png, b.png, c.png")
     assert watched.text().splitlines() == [
+        "would run 4 jobs: 3 parse, 1 merge",
         "would run parse r0_ascend_pt: Missing output files",
         "would run parse a/r1 and 2 more inputs: Missing output files",
         "would run parse mstx/gone-0000: Missing output files",
         "would run merge: Missing output files: tables/spans.parquet; "
         "Input files updated by another job",
+        "would run merge: its options or its parser have changed",
+        "would run merge: it was begun and did not end; Missing output files: a.png and 2 more",
     ]
 
 
@@ -508,10 +516,11 @@ def test_a_real_dry_run_lists_the_jobs_and_makes_nothing(workflow):
     ended = snakemake(workflow, "--dry-run", "merged.txt")
     assert (ended.returncode, ended.stderr) == (0, "")
     # Snakemake lists a reason's files in no particular order.
-    said = ended.stdout.replace("b.parsed, a.parsed", "a.parsed, b.parsed")
+    said = ended.stdout.replace("job: b.parsed", "job: a.parsed")
     assert sorted(said.splitlines()) == [
+        "would run 3 jobs: 2 parse, 1 merge",
         "would run merge: Missing output files: merged.txt;"
-        " Input files updated by another job: a.parsed, b.parsed",
+        " Input files updated by another job: a.parsed and 1 more",
         "would run parse a: Missing output files: a.parsed",
         "would run parse b: Missing output files: b.parsed",
     ]

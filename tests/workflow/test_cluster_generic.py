@@ -24,7 +24,7 @@ PLUGIN = "snakemake_executor_plugin_cluster_generic"
 @pytest.fixture(autouse=True)
 def _plugin() -> None:
     if importlib.util.find_spec(PLUGIN) is None:
-        reason = f"no {PLUGIN} (pip install 'rl-insight[cluster-generic]')"
+        reason = f"no {PLUGIN} (pip install -e '.[cluster-generic]')"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)

@@ -42,6 +42,30 @@ def test_a_killed_run_is_followed_by_one_that_finishes(captures: Captures, tmp_p
     assert len(rows(output, "lanes")) == 4
 
 
+def test_a_run_that_is_killed_takes_its_jobs_along(captures: Captures, tmp_path: Path) -> None:
+    source, output = captures("*actor-update_step1_*"), tmp_path / "out"
+    words = ["--input-path", str(source), "--profiler-type", "torch", f"output.path={output}"]
+    first = subprocess.Popen(
+        [sys.executable, "-m", "rl_insight.main", *words, "--cores", "1"],
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
+    while not list(output.glob("logs/parse/torch/*.log")):
+        assert first.poll() is None
+        time.sleep(0.05)
+    # WHEN only the command itself is killed
+    own = processes(first.pid)
+    first.kill()
+    first.wait()
+    # THEN nothing of it goes on
+    limit = time.monotonic() + 60
+    while any(Path("/proc", str(process)).exists() for process in own):
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+    again = run(output, *words)
+    assert again.code == 0, again.text
+
+
 def test_lost_tables_are_made_again(captures: Captures, tmp_path: Path) -> None:
     source, output = captures("*actor-update_step1_rank[01]*"), tmp_path / "out"
     words = ("--input-path", str(source), "--profiler-type", "torch")

@@ -7,6 +7,7 @@ may not read anything else. */
 globalThis.rlInsightLive = (() => {
   const PAUSE = 2000; // ms from one look to the next
   const TRIES = 5; // looks in vain: a page that was sent to somebody else has nothing to follow
+  const DRAWN = new Date(document.lastModified).toLocaleTimeString("en-GB");
   const { pathname } = location;
   const own = decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
   const place = `rl-insight ${pathname}`;
@@ -31,7 +32,7 @@ globalThis.rlInsightLive = (() => {
       location.reload();
       return;
     }
-    say("live: follows new files");
+    say(`live: follows new files, drawn at ${DRAWN}`);
     stamp = now ?? stamp;
     tries = TRIES;
     setTimeout(look, PAUSE);
