@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.ascend_captures import ANALYSIS, BASE_NS, drawn, info, mstx, overlap, write_text
+from tests.damaged_events import beyond_repair, changed, repairable
 from tests.merged_runs import Tables, problems, states
 
 BROKEN, SOUND = "e2e/a_ascend_pt", "e2e/b_ascend_pt"
@@ -72,32 +73,7 @@ def run(tmp_path: Path, broken: bytes, name: str = "trace_view.json") -> Seen:
     return Seen(spans(tables, 0), states(tables)[BROKEN], dict(problems(tables, BROKEN)))
 
 
-def changed(old: str, new: str | bytes) -> bytes:
-    """The middle event with other text in place of `old`."""
-    assert MIDDLE.count(old) == 1
-    return MIDDLE.encode().replace(old.encode(), new if isinstance(new, bytes) else new.encode())
-
-
-# -- One event is damaged ------------------------------------------------------------------------
-
-CULPRIT = 'lib = Library("ns", "IMPL")\n(1): <module>'
-REPAIRED = {
-    "quotes and a line break": (changed("middle", CULPRIT), CULPRIT),
-    "a bare backslash": (changed("middle", "C:\\parts"), "C:\\parts"),
-    "a control character": (changed("middle", b"mid\x01dle"), "mid\x01dle"),
-    "a zero byte": (changed("middle", b"mid\x00dle"), "mid\x00dle"),
-    "bytes of no encoding": (
-        changed("middle", b"mid\xff\xfe\x9fdle"),
-        "mid\ufffd\ufffd\ufffddle",
-    ),
-    "Latin-1": (changed("middle", "mïddle".encode("latin-1")), "m\ufffdddle"),
-    "bare inf": (changed("65536", "inf"), "middle"),
-    "bare -inf": (changed("65536", "-inf"), "middle"),
-    "bare nan": (changed("65536", "nan"), "middle"),
-    "NaN": (changed("65536", "NaN"), "middle"),
-    "a quote lost": (changed(' "tid"', ' tid"'), "middle"),
-    "a comma inside": (changed("65536", "65536,"), "middle"),
-}
+REPAIRED = repairable(MIDDLE)
 
 
 @pytest.mark.parametrize("case", REPAIRED)
@@ -112,16 +88,7 @@ def test_an_event_that_is_no_json_is_repaired(tmp_path: Path, case: str) -> None
     assert seen.problems == {"event_repaired": (1, broken.index(middle))}
 
 
-LOST = {
-    "a quote in a number": changed('"dur": 300', '"dur": 3"00'),
-    "a brace lost": MIDDLE[:-1].encode(),
-    "cut inside a name": MIDDLE[:14].encode(),
-    "cut inside a key": MIDDLE[: MIDDLE.index("pid") + 2].encode(),
-    "cut inside a number": MIDDLE[: MIDDLE.index("300") + 1].encode(),
-    "garbage": MIDDLE[:40].encode() + bytes(range(200, 256)) + MIDDLE[80:].encode(),
-    "a hole of zeros": MIDDLE[:40].encode() + bytes(64) + MIDDLE[80:].encode(),
-    "nesting without end": changed("65536", "[" * 200_000 + "]" * 200_000),
-}
+LOST = beyond_repair(MIDDLE)
 
 
 @pytest.mark.parametrize("case", LOST)
@@ -158,7 +125,7 @@ def test_writers_that_interleave_cost_the_event_that_was_cut_in_two(tmp_path: Pa
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, 10**40])
 @pytest.mark.parametrize("old", [" 65536", " 77,"], ids=["argument", "process"])
 def test_an_integer_beyond_64_bits_harms_nothing(tmp_path: Path, old: str, number: int) -> None:
-    middle = changed(old, f" {number}{old.lstrip(' 0123456789')}")
+    middle = changed(MIDDLE, old, f" {number}{old.lstrip(' 0123456789')}")
 
     seen = run(tmp_path, trace(STAGE, FIRST, middle, LAST))
 

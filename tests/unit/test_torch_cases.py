@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.damaged_events import beyond_repair, changed, repairable
 from tests.merged_runs import Tables, drawn, problems, states
 
 # 2026-02-22, in µs as kineto writes it.
@@ -79,30 +80,7 @@ def lost_middle(kept: int = 3, offset: int | None = None) -> str:
     return f"damaged: an event cannot be read{where}; the {kept} events that could be read are kept"
 
 
-def changed(old: str, new: str | bytes) -> bytes:
-    """The middle event with other text in place of `old`."""
-    assert MIDDLE.count(old) == 1
-    return MIDDLE.encode().replace(old.encode(), new if isinstance(new, bytes) else new.encode())
-
-
-CULPRIT = 'lib = Library("ns", "IMPL")\n(1): <module>'
-REPAIRED = {
-    "1 quotes and a line break": (changed("middle", CULPRIT), CULPRIT),
-    "1 a bare backslash": (changed("middle", "C:\\parts"), "C:\\parts"),
-    "4 a control character": (changed("middle", b"mid\x01dle"), "mid\x01dle"),
-    "4 a zero byte": (changed("middle", b"mid\x00dle"), "mid\x00dle"),
-    "5 bytes of no encoding": (
-        changed("middle", b"mid\xff\xfe\x9fdle"),
-        "mid\ufffd\ufffd\ufffddle",
-    ),
-    "5 GBK": (changed("middle", "训练".encode("gbk")), "ѵ\ufffd\ufffd"),
-    "8 bare inf": (changed("65536", "inf"), "middle"),
-    "8 bare -inf": (changed("65536", "-inf"), "middle"),
-    "8 bare nan": (changed("65536", "nan"), "middle"),
-    "8 NaN": (changed("65536", "NaN"), "middle"),
-    "10 a quote lost": (changed(' "tid"', ' tid"'), "middle"),
-    "12 a comma inside": (changed("65536", "65536,"), "middle"),
-}
+REPAIRED = repairable(MIDDLE)
 
 
 @pytest.mark.parametrize("case", REPAIRED)
@@ -117,15 +95,7 @@ def test_01_to_10_an_event_that_is_no_json_is_repaired(tmp_path: Path, case: str
     assert seen.problems == {"event_repaired": (1, broken.index(middle))}
 
 
-LOST = {
-    "1 a quote anywhere": changed('"dur": 300', '"dur": 3"00'),
-    "10 a brace lost": MIDDLE[:-1].encode(),
-    "14 cut inside a name": MIDDLE[:50].encode(),
-    "14 cut inside a key": MIDDLE[:60].encode(),
-    "14 cut inside a number": MIDDLE[:80].encode(),
-    "garbage": MIDDLE[:40].encode() + bytes(range(200, 256)) + MIDDLE[80:].encode(),
-    "a hole of zeros": MIDDLE[:40].encode() + bytes(64) + MIDDLE[80:].encode(),
-}
+LOST = beyond_repair(MIDDLE)
 
 
 @pytest.mark.parametrize("case", LOST)
@@ -159,14 +129,14 @@ def test_01_writers_that_interleave_cost_the_event_that_was_cut_in_two(tmp_path:
 
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, 10**40])
 def test_07_an_integer_beyond_64_bits_harms_nothing(tmp_path: Path, number: int) -> None:
-    seen = run(tmp_path, trace(STAGE, FIRST, changed("65536", str(number)), LAST))
+    seen = run(tmp_path, trace(STAGE, FIRST, changed(MIDDLE, "65536", str(number)), LAST))
 
     assert seen == Seen(WHOLE, ("ok", None), {})
 
 
 @pytest.mark.parametrize("number", [2**63, 2**64, 10**40])
 def test_07_a_time_beyond_64_bits_costs_its_event(tmp_path: Path, number: int) -> None:
-    broken = trace(STAGE, FIRST, changed('"dur": 300', f'"dur": {number}'), LAST)
+    broken = trace(STAGE, FIRST, changed(MIDDLE, '"dur": 300', f'"dur": {number}'), LAST)
 
     seen = run(tmp_path, broken)
 
@@ -419,7 +389,7 @@ def test_19_a_string_of_any_length_passes_by(tmp_path: Path) -> None:
 
 
 def test_19_nesting_without_end_costs_only_its_event(tmp_path: Path) -> None:
-    deep = changed("65536", "[" * 200_000 + "]" * 200_000)
+    deep = changed(MIDDLE, "65536", "[" * 200_000 + "]" * 200_000)
     broken = trace(STAGE, FIRST, deep, LAST)
 
     seen = run(tmp_path, broken)
