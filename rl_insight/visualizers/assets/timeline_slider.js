@@ -4,6 +4,8 @@
    it. */
 (() => {
   const BINS = 600;
+  const SLIVER = 1e-6; // of a bin: what rounding puts beyond a span's end is less
+  const LEAST = 2; // pixels: a single lane among thousands is still seen
   const NARROWEST = 6; // pixels of a drag that mean a window and not a click
 
   /** Over time, how many lanes are in each stage: for each bin and stage a share of the lanes. */
@@ -16,15 +18,42 @@
         for (let at = line.first; at < line.last; at += 1) {
           const stage = model.spans.stage[at];
           if (hidden.has(stage)) continue;
-          const last = Math.min(BINS - 1, Math.floor(model.end[at] / width));
-          for (let bin = Math.max(0, Math.floor(model.start[at] / width)); bin <= last; bin += 1) {
-            const until = Math.min(model.end[at], (bin + 1) * width);
-            counts[stage][bin] += Math.max(until - Math.max(model.start[at], bin * width), 0) / width;
-          }
+          cover(counts[stage], model.start[at] / width, model.end[at] / width);
         }
       }
     }
     return counts;
+  }
+
+  /** Add a span from `start` to `end`, in bins, to its stage's; however short, it is in one. */
+  function cover(bins, start, end) {
+    const inside = (place) => Math.min(Math.max(Math.floor(place), 0), BINS - 1);
+    const first = inside(start);
+    const last = inside(end);
+    if (first === last) {
+      bins[first] += Math.max(end - start, SLIVER);
+      return;
+    }
+    const least = Math.min(SLIVER, (end - start) / 4);
+    for (let bin = first; bin <= last; bin += 1) {
+      const share = Math.min(end, bin + 1) - Math.max(start, bin);
+      if (share > least) bins[bin] += share;
+    }
+  }
+
+  /**
+   * The heights of a pile of `counts` whose full height `room` means `highest`. None that is there
+   * is lower than `least`: a tail of one lane among thousands would be a fraction of a pixel. What
+   * no longer fits then is taken from those that are higher.
+   */
+  function heights(counts, highest, room, least) {
+    const there = counts.filter((count) => count > 0).length;
+    const low = Math.min(least, room / Math.max(there, 1));
+    const wanted = counts.map((count) => (count > 0 ? Math.max((count / highest) * room, low) : 0));
+    const total = wanted.reduce((sum, height) => sum + height, 0);
+    if (total <= room) return wanted;
+    const part = (room - there * low) / (total - there * low);
+    return wanted.map((height) => (height ? low + (height - low) * part : 0));
   }
 
   function paint(canvas, model, counts) {
@@ -35,19 +64,17 @@
     const pen = canvas.getContext("2d");
     const sums = Float64Array.from({ length: BINS }, (_, bin) => counts.reduce((sum, bins) => sum + bins[bin], 0));
     const highest = Math.max(...sums, 1e-9) * 1.08;
-    const base = new Float64Array(BINS);
-    counts.forEach((bins, stage) => {
-      pen.fillStyle = model.stages[stage].colour;
-      bins.forEach((count, bin) => {
-        if (!count) return;
-        const left = Math.round((bin * canvas.width) / BINS);
-        const right = Math.round(((bin + 1) * canvas.width) / BINS);
-        const bottom = canvas.height * (1 - base[bin] / highest);
-        base[bin] += count;
-        const top = canvas.height * (1 - base[bin] / highest);
-        pen.fillRect(left, top, right - left, bottom - top);
+    for (let bin = 0; bin < BINS; bin += 1) {
+      const left = Math.floor((bin * canvas.width) / BINS);
+      const right = Math.max(Math.floor(((bin + 1) * canvas.width) / BINS), left + 1);
+      let bottom = canvas.height;
+      heights(counts.map((bins) => bins[bin]), highest, canvas.height, LEAST * ratio).forEach((height, stage) => {
+        if (!height) return;
+        pen.fillStyle = model.stages[stage].colour;
+        pen.fillRect(left, bottom - height, right - left, height);
+        bottom -= height;
       });
-    });
+    }
   }
 
   /**
