@@ -76,6 +76,7 @@ class Layout:
     rows: tuple[Row, ...]
     default: Sorting
     by_rank: Sorting
+    longest: Sorting
     lines: tuple[Line, ...]
     order: np.ndarray
     stages: tuple[Stage, ...]
@@ -86,7 +87,7 @@ class Layout:
 
 
 def arrange(timeline: Timeline) -> Layout:
-    """Rows, their two orders, tracks of overlapping spans, colours and step marks."""
+    """Rows, their three orders, tracks of overlapping spans, colours and step marks."""
     spans = timeline.spans
     order, made = lines(spans, len(timeline.lanes))
     stages, stage_of = _stages(timeline)
@@ -94,10 +95,12 @@ def arrange(timeline: Timeline) -> Layout:
     for line in made:
         tracks[line.lane] = max(tracks[line.lane], line.tracks)
     first = _first_starts(timeline)
+    default = _sorting(timeline.lanes, lambda lane: _by_stage(lane, first), lambda x: x.role)
     return Layout(
         rows=_rows(timeline.lanes, tracks),
-        default=_sorting(timeline.lanes, lambda lane: _by_stage(lane, first), lambda x: x.role),
+        default=default,
         by_rank=_sorting(timeline.lanes, lambda lane: _by_rank(lane, first), lambda x: x.rank_id),
+        longest=_longest_first(default, spans),
         lines=made,
         order=order,
         stages=stages,
@@ -137,6 +140,20 @@ def _sorting(
         changed = place > 0 and group(lanes[lane]) != group(lanes[order[place - 1]])
         numbers.append(numbers[-1] + changed if numbers else 0)
     return Sorting(tuple(order), tuple(numbers))
+
+
+def _longest_first(default: Sorting, spans: Spans) -> Sorting:
+    """The groups of `default`, in each of them first the lane with the longest stage span.
+
+    Lanes that tie keep their order, and one without a stage comes last. The longest span counts
+    and not the sum of all, which hides a rank that was slow in one of many steps.
+    """
+    stages = spans.depth == 0
+    longest = np.full(len(default.lanes), -1, dtype=np.int64)
+    np.maximum.at(longest, spans.lane[stages], spans.duration_ns[stages])
+    lanes, group = np.array(default.lanes, dtype=np.int64), np.array(default.group, dtype=np.int64)
+    # A stable sort: what ties keeps its order.
+    return Sorting(tuple(lanes[np.lexsort((-longest[lanes], group))].tolist()), default.group)
 
 
 _Number = tuple[bool, int]

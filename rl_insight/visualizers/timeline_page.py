@@ -79,7 +79,11 @@ def payload(timeline: Timeline, layout: Layout) -> Json:
             for row in layout.rows
         ],
         "gaps": _gaps(timeline),
-        "sortings": {"default": _sorting(layout.default), "by_rank": _sorting(layout.by_rank)},
+        "sortings": {
+            "default": _sorting(layout.default),
+            "by_rank": _sorting(layout.by_rank),
+            "longest": _sorting(layout.longest),
+        },
         "lines": _lines(layout),
         "names": [plain(name) for name in timeline.names],
         "tones": layout.tone_of,

@@ -65,11 +65,11 @@ def pressed(page: Page) -> list[str]:
 
 
 def test_a_timeline_loads_itself_again_and_keeps_what_it_shows(page: Page, tmp_path: Path) -> None:
-    # GIVEN a page of three steps, zoomed in and sorted by rank, without one of its stages
+    # GIVEN a page of three steps, zoomed in and the longest first, without one of its stages
     page.goto(drawn(tmp_path, timeline_tables.grid(4, 3)).as_uri())
     page.wait_for_selector("body[data-ready]")
     page.locator(SIGN, has_text="live").wait_for()
-    page.get_by_role("button", name="Sort: By Rank ID").click()
+    page.get_by_role("button", name="Sort: Longest First").click()
     page.locator("#legend button").first.click()
     page.locator("#scroller").focus()
     for _ in range(4):
@@ -84,6 +84,7 @@ def test_a_timeline_loads_itself_again_and_keeps_what_it_shows(page: Page, tmp_p
     page.wait_for_timeout(300)
     assert times(page) == pytest.approx(before, rel=1e-3)
     assert pressed(page) == buttons
+    assert "Sort: Longest First" in buttons
     page.locator("#whole").click()
     page.wait_for_timeout(300)
     assert times(page)[1] > 3, "the fourth step begins after 3 s"

@@ -113,6 +113,100 @@ def test_the_sort_buttons_order_the_rows(open_page: Open) -> None:
     ]
 
 
+def straggler(ranks: int, slow: int) -> Tables:
+    """One step of `actor_update`: all ranks take from 5.0 to 5.1 s, the `slow` one 7.05 s."""
+    made = Tables()
+    for rank in range(ranks):
+        made.lane(f"r{rank}")
+        long = 7_050 if rank == slow else 5_000 + rank * 100 / ranks
+        made.span(f"r{rank}", 0, long, role="actor_update", rank_id=rank, step=1)
+    return made
+
+
+def test_the_slow_rank_among_hundreds_is_on_top_when_the_longest_are_first(
+    open_page: Open,
+) -> None:
+    opened = open_page(straggler(300, 250))
+    opened.page.locator("#scroller").evaluate("one => { one.scrollTop = 3000; }")
+    opened.settle()
+    assert "actor_update - Rank 0" not in opened.labels()
+
+    opened.press("Sort: Longest First")
+
+    assert opened.labels()[:3] == [
+        "actor_update - Rank 250",
+        "actor_update - Rank 299",
+        "actor_update - Rank 298",
+    ]
+    opened.press("Sort: Default")
+    assert opened.labels()[0] == "actor_update - Rank 0"
+
+
+def test_the_longest_are_first_in_each_role(open_page: Open) -> None:
+    # Rank 1 takes 5.5 s to update the actor, rank 0 and the rollout before it 4 s.
+    opened = open_page(three_lanes())
+
+    opened.press("Sort: Longest First")
+
+    assert opened.labels() == [
+        "agent_loop_rollout_replica_1 - Rank 0",
+        "actor_update - Rank 1",
+        "actor_update - Rank 0",
+    ]
+
+
+@pytest.mark.parametrize("ranks", [16, 2_000])
+def test_the_range_slider_shows_the_tail_of_one_rank_among_thousands(
+    ranks: int, open_page: Open
+) -> None:
+    opened = open_page(straggler(ranks, 7))
+
+    # Of 7.05 s: inside everybody's, in the tail just after it, and just before its end.
+    body, tail, end = piles(opened, 2.5 / 7.05, 5.2 / 7.05, 7.0 / 7.05)
+
+    assert body > 30
+    assert 1 <= tail == end < body / 2
+
+
+def test_the_range_slider_shows_a_microsecond_at_the_end(open_page: Open) -> None:
+    made = straggler(300, 7)
+    made.span("r7", 9_000, 0.001, role="actor_update", rank_id=7, step=2)
+    opened = open_page(made)
+
+    between, end = piles(opened, 8 / 9, 1)
+    assert between == 0
+    assert end >= 1
+
+
+def test_many_small_stages_at_one_time_all_have_their_place_in_the_range_slider(
+    open_page: Open,
+) -> None:
+    made = Tables()
+    for rank in range(1_000):
+        # Ten roles of one rank each among 990 ranks of another.
+        role = f"reward_{rank}" if rank < 10 else "actor_update"
+        made.lane(f"r{rank}")
+        made.span(f"r{rank}", 0, 1_000, role=role, rank_id=rank, step=1)
+    opened = open_page(made)
+
+    colours = opened.page.evaluate(
+        """() => {
+             const canvas = document.querySelector('#slider canvas');
+             const at = Math.round(canvas.width / 2);
+             const { data } = canvas.getContext('2d').getImageData(at, 0, 1, canvas.height);
+             const found = new Set();
+             for (let y = 0; y < canvas.height; y += 1) {
+               if (data[4 * y + 3] === 255) found.add(data.slice(4 * y, 4 * y + 3).join());
+             }
+             const own = JSON.parse(document.getElementById('data').textContent).stages;
+             const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join();
+             return own.map((stage) => found.has(rgb(stage.colour)));
+           }"""
+    )
+
+    assert colours == [True] * 11
+
+
 def test_the_pointer_shows_one_span_with_its_times_and_breakdown(open_page: Open) -> None:
     opened = open_page(three_lanes())
 
@@ -508,7 +602,7 @@ def test_every_button_is_reached_by_keyboard(open_page: Open) -> None:
     opened = open_page(three_lanes())
     reached = []
 
-    for _ in range(12):
+    for _ in range(13):
         opened.page.keyboard.press("Tab")
         reached.append(opened.page.evaluate("document.activeElement.textContent.trim()"))
 
@@ -517,6 +611,7 @@ def test_every_button_is_reached_by_keyboard(open_page: Open) -> None:
         "Hover: All Ranks",
         "Sort: Default",
         "Sort: By Rank ID",
+        "Sort: Longest First",
         "actor_update",
     ):
         assert caption in reached
@@ -605,6 +700,32 @@ def test_the_page_follows_the_windows_size(open_page: Open) -> None:
     assert plot is not None and plot["x"] + plot["width"] <= 700
     assert opened.labels()[1] == "actor_update - Rank 0"
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 700
+
+
+def piles(opened: Opened, *parts: float) -> list[float]:
+    """How high the overview is painted at those parts of the run, in pixels of the page."""
+    # Painted is not seen: the frame of the window must not lie on it.
+    frame = opened.page.locator("#slider [data-part=window]").bounding_box()
+    canvas = opened.page.locator("#slider canvas").bounding_box()
+    assert frame is not None and canvas is not None
+    border = 2
+    assert frame["y"] + border <= canvas["y"]
+    assert frame["y"] + frame["height"] - border >= canvas["y"] + canvas["height"]
+    painted: list[float] = opened.page.evaluate(
+        """(parts) => {
+             const canvas = document.querySelector('#slider canvas');
+             const { width, height } = canvas;
+             const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+             return parts.map((part) => {
+               const x = Math.min(Math.floor(part * width), width - 1);
+               let rows = 0;
+               for (let y = 0; y < height; y += 1) rows += data[4 * (y * width + x) + 3] > 200;
+               return rows * canvas.clientHeight / height;
+             });
+           }""",
+        parts,
+    )
+    return painted
 
 
 def drag(opened: Opened, start: tuple[float, float], end: tuple[float, float]) -> None:

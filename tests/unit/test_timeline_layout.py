@@ -57,6 +57,41 @@ def test_order_by_rank_is_rank_then_stage(tmp_path: Path) -> None:
     assert layout.by_rank.group == (0, 0, 0, 0, 1, 1, 1, 1)
 
 
+def test_longest_first_puts_the_slow_ranks_of_each_role_on_top(tmp_path: Path) -> None:
+    made = Tables()
+    # Milliseconds of each rank's two steps. Rank 3's sum is the least, and its second step the
+    # longest; ranks 0 and 2 tie.
+    took = {
+        "rollout": {0: (90, 10), 1: (20, 95), 2: (90, 90), 3: (1, 99)},
+        "actor_update": {0: (5, 5), 1: (5, 6), 2: (5, 5), 3: (4, 4)},
+    }
+    for at, (role, ranks) in enumerate(took.items()):
+        for rank, steps in ranks.items():
+            lane = f"{role}{rank}"
+            made.lane(lane)
+            for step, long in enumerate(steps):
+                made.span(lane, 1000 * step + 200 * at, long, role=role, rank_id=rank, step=step)
+    # A range is no stage, however long.
+    made.span(
+        "actor_update3", 200, 500, kind="range", depth=1, name="optimizer", role="actor_update",
+        rank_id=3, parent_id=made.spans[-2]["span_id"],
+    )  # fmt: skip
+
+    _, layout = arranged(made, tmp_path)
+
+    assert labels(layout, layout.longest) == [
+        "rollout - Rank 3",
+        "rollout - Rank 1",
+        "rollout - Rank 0",
+        "rollout - Rank 2",
+        "actor_update - Rank 1",
+        "actor_update - Rank 0",
+        "actor_update - Rank 2",
+        "actor_update - Rank 3",
+    ]
+    assert layout.longest.group == (0, 0, 0, 0, 1, 1, 1, 1)
+
+
 def test_ranks_are_ordered_as_numbers_and_unknown_ones_come_last(tmp_path: Path) -> None:
     made = Tables()
     for rank in (10, 9, None):
@@ -65,7 +100,7 @@ def test_ranks_are_ordered_as_numbers_and_unknown_ones_come_last(tmp_path: Path)
 
     _, layout = arranged(made, tmp_path)
 
-    for sorting in (layout.default, layout.by_rank):
+    for sorting in (layout.default, layout.by_rank, layout.longest):
         assert labels(layout, sorting) == [
             "actor_update - Rank 9",
             "actor_update - Rank 10",

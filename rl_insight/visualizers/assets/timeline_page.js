@@ -342,6 +342,8 @@
   choice("sort", (value) => {
     state.sorting = value;
     rearrange();
+    // What the new order puts first is what was asked for.
+    scroller.scrollTop = 0;
     redraw();
   });
   byId("ranges").hidden = !hasRanges;
