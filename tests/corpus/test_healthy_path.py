@@ -10,7 +10,7 @@ from rl_insight.parsers.mstx_events import QUICK_EVENT, MstxEvent, MstxEventExac
 from rl_insight.parsers.nvtx_json import JsonRows
 from rl_insight.parsers.torch_events import TorchEvent, TorchEventExact
 from rl_insight.problems import Problems
-from rl_insight.readers import event_decoding, json_lines
+from rl_insight.readers import event_decoding, json_row
 from rl_insight.readers.chrome_trace import ChromeTraceReader
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,12 +27,12 @@ def repairs(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The texts that anything tried to repair."""
     tried: list[bytes] = []
 
-    def note(text: bytes) -> Iterator[tuple[bytes, bool]]:
+    def note(text: bytes, *_: object) -> Iterator[tuple[bytes, bool]]:
         tried.append(text)
         return iter(())
 
     monkeypatch.setattr(event_decoding, "repairs", note)
-    monkeypatch.setattr(json_lines, "repairs", note)
+    monkeypatch.setattr(json_row, "repairs", note)
     return tried
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 
 from rl_insight.errors import ReadError
-from rl_insight.parsers import nvtx_arrow, nvtx_json, nvtx_sqlite
+from rl_insight.parsers import nvtx_arrow, nvtx_json
 from rl_insight.parsers import nvtx_environment as environment
 from rl_insight.parsers.nvtx_rows import Fact
 from rl_insight.parsers.nvtx_schema import CAPTURE, EXPORT, SYSTEM
 from rl_insight.pipeline.parse import write_folder as write_tables
+from rl_insight.readers import table_rows
 from tests.nvtx_exports import (
     Row,
     capture_fact,
@@ -148,14 +149,16 @@ def test_values_that_may_not_be_read_never_leave_the_database(
 ) -> None:
     # GIVEN a watch on the rows that queries give
     seen: list[tuple[object, ...]] = []
-    real = nvtx_sqlite.chunks
+    real = table_rows.chunks
 
-    def watched(connection: sqlite3.Connection, query: str) -> Iterator[list[tuple[object, ...]]]:
-        for chunk in real(connection, query):
+    def watched(
+        connection: sqlite3.Connection, query: str, values: Sequence[object] = ()
+    ) -> Iterator[list[tuple[object, ...]]]:
+        for chunk in real(connection, query, values):
             seen.extend(chunk)
             yield chunk
 
-    monkeypatch.setattr(nvtx_sqlite, "chunks", watched)
+    monkeypatch.setattr(table_rows, "chunks", watched)
     # WHEN the database is read
     parsed = parse_as(FORMS["sqlite"], tmp_path, *PLANTED, *ROWS)
     # THEN of the planted rows only that came which calls itself the host's name

@@ -97,7 +97,7 @@ def test_without_torch_the_sentence_says_how_to_get_it(
     with pytest.raises(
         ReadError,
         match=r"a\.pt cannot be read: it has the format that torch wrote before version 1\.6, "
-        r"and torch is needed for that: pip install 'rl-insight\[torch\]'",
+        r"and torch is needed for that: pip install torch",
     ):
         load(path)
 

@@ -340,8 +340,9 @@
       clicked.before = null;
       whole();
     });
-    map.on("plotly_click", ({ points }) => {
-      if (!points.length || performance.now() - clicked.at < DOUBLE) return;
+    map.on("plotly_click", ({ points, event }) => {
+      // A busy browser hands on the second click of a double-click late, but says that it is one.
+      if (!points.length || event.detail > 1 || performance.now() - clicked.at < DOUBLE) return;
       clicked = { at: performance.now(), before: state.marked };
       mark(GmmHeatmap.layerKey(view.sliced.lines[points[0].pointNumber[0]]));
     });
