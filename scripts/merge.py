@@ -6,11 +6,11 @@ sys.stderr = open(snakemake.log[0], "w", buffering=1)  # noqa: F821, SIM115 - be
 
 from pathlib import Path  # noqa: E402
 
-import rl_insight.without_pandas  # noqa: E402, F401 - before the first table is made
-from rl_insight.pipeline.merge import merge  # noqa: E402
-from rl_insight.pipeline.merge_options import merge_options  # noqa: E402
+from rl_insight.pipeline.job import work  # noqa: E402 - first: it keeps pandas out
+from rl_insight.pipeline.merge import merge, merge_options  # noqa: E402
 
-merge(
+work(
+    merge,
     [Path(folder) for folder in snakemake.input.folders],  # noqa: F821
     Path(snakemake.input.skipped),  # noqa: F821
     Path(snakemake.output.tables[0]).parent,  # noqa: F821

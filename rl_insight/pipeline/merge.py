@@ -8,7 +8,7 @@ from rl_insight import presets, tables
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.manifest import read_growing, read_skipped
 from rl_insight.pipeline.merge_loads import merge_loads
-from rl_insight.pipeline.merge_options import MergeOptions
+from rl_insight.pipeline.merge_options import MergeOptions, merge_options
 from rl_insight.pipeline.merge_timeline import merge_timeline
 from rl_insight.pipeline.parts import preset_of
 from rl_insight.pipeline.settle import Row
@@ -16,6 +16,8 @@ from rl_insight.pipeline.source_rows import marked, other_rows, presets_of, skip
 from rl_insight.schema import SCHEMAS
 from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.table_writer import writing
+
+__all__ = ["merge", "merge_options"]
 
 
 def merge(

@@ -65,3 +65,19 @@ print(*sorted({{"numpy", "pyarrow", "pandas"}} & sys.modules.keys()), file=sys.s
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr.strip()) == (0, ""), done.stdout
+
+
+def test_a_job_ends_with_its_work_whatever_happens_while_the_process_goes_down() -> None:
+    program = (
+        "import atexit, os; atexit.register(os.abort);"
+        "from rl_insight.pipeline.job import work; work(print, 'done')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+
+
+def test_a_job_that_fails_ends_as_failed() -> None:
+    program = "from rl_insight.pipeline.job import work; work(int, 'x')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ValueError" in done.stderr
