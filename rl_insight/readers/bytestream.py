@@ -7,27 +7,15 @@ given out, and the damage becomes a problem that says where it is.
 
 import codecs
 import io
-import zlib
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol, Self, cast
-
-from isal import isal_zlib
+from typing import Self
 
 from rl_insight.errors import ReadError
 from rl_insight.problems import READ_FAILED, Problems
 from rl_insight.readers.gzip_head import GZIP_MAGIC
+from rl_insight.readers.gzip_stream import UNPACK_BYTES, GzipStream, Source
 from rl_insight.readers.pseudo_files import holds_bytes
-
-# The stubs of isal say that its error is an instance.
-_DAMAGE = (cast(type[Exception], isal_zlib.error), zlib.error)
-_GZIP_HEADER = 31  # zlib's number for "gzip container, 32 kB window"
-
-# Packed bytes per read and unpacked bytes per call. Measured on 280 MB: 0.15 s of CPU at these
-# sizes, up to twice that at 1 MB and above, where the pieces no longer fit the caches.
-_READ_BYTES = 64 << 10
-_UNPACK_BYTES = 256 << 10
 
 # Unpacked bytes of a gzip that nobody minds, and how many times its own size beyond them. Traces
 # are packed to a tenth or a thirtieth, zeros to a thousandth: some hundred megabytes could go on
@@ -51,131 +39,17 @@ _ENCODINGS = {
 _HEAD_BYTES = 4
 
 
-class _Source(Protocol):
-    def read(self, limit: int, /) -> bytes:
-        """At most `limit` bytes; empty only at the end."""
-
-
-class _Unpacker:
-    """Unpacks gzip members one after the other (RFC 1952 section 2.2 allows several).
-
-    `ending` tells after the end how it came: "" (well), "truncated" or "trailing".
-    """
-
-    def __init__(self, packed: _Source, decompressor: Callable[[int], Any]) -> None:
-        self._packed = packed
-        self._decompressor = decompressor
-        self._member = decompressor(_GZIP_HEADER)
-        self._input = b""
-        self._draining = False
-        self._done = False
-        self.ending = ""
-
-    def read(self, limit: int) -> bytes:
-        """At most `limit` bytes; empty only at the end. Raises one of `_DAMAGE` on damage."""
-        while not self._done:
-            # After a full piece the decompressor may hold more, even when all input is taken.
-            if not self._input and not self._draining:
-                self._input = self._packed.read(_READ_BYTES)
-                if not self._input:
-                    self._done, self.ending = True, "truncated"
-                    break
-            wanted = min(limit, _UNPACK_BYTES)
-            piece: bytes = self._member.decompress(self._input, wanted)
-            self._input = self._member.unconsumed_tail
-            self._draining = len(piece) == wanted
-            if self._member.eof:
-                self._next_member()
-            if piece:
-                return piece
-        return b""
-
-    def _next_member(self) -> None:
-        # Writers to tape and some file systems pad with zero bytes after a member.
-        left = self._member.unused_data.lstrip(b"\0")
-        while len(left) < len(GZIP_MAGIC):
-            more = self._packed.read(_READ_BYTES)
-            if not more:
-                break
-            left = (left + more).lstrip(b"\0")
-        if left.startswith(GZIP_MAGIC):
-            self._member = self._decompressor(_GZIP_HEADER)
-            self._input, self._draining = left, False
-        else:
-            self._done, self.ending = True, "trailing" if left else ""
-
-
-class _Gzip:
-    """A gzip file whose damage is a problem and not an exception."""
-
-    def __init__(self, file: BinaryIO, problems: Problems) -> None:
-        self._file = file
-        self._problems = problems
-        self._unpacker: _Unpacker | None = _Unpacker(file, isal_zlib.decompressobj)
-        self._delivered = 0
-        self._careful = False
-
-    def read(self, limit: int) -> bytes:
-        if self._unpacker is None:
-            return b""
-        try:
-            piece = self._read_up_to_damage(limit)
-        except _DAMAGE as error:
-            return self._stop("gzip_corrupt", f"cannot be unpacked from here on: {error}")
-        if not piece:
-            return self._end(self._unpacker.ending)
-        self._delivered += len(piece)
-        return piece
-
-    def _read_up_to_damage(self, limit: int) -> bytes:
-        """As `_Unpacker.read`; raises, or ends, only when all before the damage is given out.
-
-        The call that meets damage throws away all that it had unpacked, up to 256 kB: in a small
-        file everything, and the end even where only the checksum is wrong. So unpack anew up to
-        the last good call and go on byte by byte. The slower zlib of the standard library goes up
-        to the damage then, and loses one byte; isal looks far ahead, and where the data breaks off
-        it may keep a byte, the last brace of an event.
-        """
-        assert self._unpacker is not None
-        if not self._careful:
-            try:
-                piece = self._unpacker.read(limit)
-                if piece or self._unpacker.ending != "truncated":
-                    return piece
-            except _DAMAGE:
-                pass
-            self._careful = True
-            self._file.seek(0)
-            self._unpacker = _Unpacker(self._file, zlib.decompressobj)
-            left = self._delivered
-            while left and (piece := self._unpacker.read(left)):
-                left -= len(piece)
-        return self._unpacker.read(1)
-
-    def _end(self, ending: str) -> bytes:
-        if ending == "truncated":
-            return self._stop("gzip_truncated", "the packed data breaks off here")
-        if ending == "trailing":
-            return self._stop("gzip_trailing", "what follows the packed data is not gzip")
-        return b""
-
-    def _stop(self, code: str, why: str) -> bytes:
-        self._unpacker = None
-        self._problems.add(code, "warning", 1, self._delivered, why)
-        return b""
-
-
 class _AsUtf8:
     """UTF-16 or UTF-32 text (JSON that went through a Windows shell) as UTF-8."""
 
-    def __init__(self, source: _Source, encoding: str) -> None:
+    def __init__(self, source: Source, encoding: str) -> None:
         self._source = source
         self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
         self._ready = b""
 
     def read(self, limit: int) -> bytes:
         while not self._ready:
-            piece = self._source.read(_UNPACK_BYTES)
+            piece = self._source.read(UNPACK_BYTES)
             self._ready = self._decoder.decode(piece, final=not piece).encode(errors="replace")
             if not piece:
                 break
@@ -186,7 +60,7 @@ class _AsUtf8:
 class _PutBack:
     """A source of which the first bytes were looked at and are given out again."""
 
-    def __init__(self, head: bytes, source: _Source) -> None:
+    def __init__(self, head: bytes, source: Source) -> None:
         self._head = head
         self.source = source
 
@@ -225,14 +99,14 @@ class ByteStream:
         except OSError as error:
             raise ReadError(f"{path} cannot be opened: {error.strerror}") from error
         self._delivered = 0
-        self._source: _Source = self._file
+        self._source: Source = self._file
         try:
             self._source = self._sniff() if holds_bytes(self._file) else io.BytesIO()
         except OSError as error:
             self._file.close()
             raise ReadError(f"{path} cannot be read: {error.strerror}") from error
 
-    def _sniff(self) -> _Source:
+    def _sniff(self) -> Source:
         packed = self._file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         if packed and self._max_bytes is None:
             size = self._file.seek(0, io.SEEK_END)
@@ -242,7 +116,7 @@ class ByteStream:
                 "intent does; to read all of it, unpack it with gunzip"
             )
         self._file.seek(0)
-        source: _Source = _Gzip(self._file, self._problems) if packed else self._file
+        source: Source = GzipStream(self._file, self._problems) if packed else self._file
         head = b""
         while len(head) < _HEAD_BYTES and (more := source.read(_HEAD_BYTES - len(head))):
             head += more
