@@ -4,9 +4,8 @@ Format: "Trace Event Format" (Google, 2016): an object with the key `traceEvents
 events, whose closing bracket may be missing. kineto writes the other keys of the object on both
 sides of the events, in any order (libkineto/src/output_json.cpp).
 
-Speed comes from decoding blocks of some megabytes, cut between two events, straight into structs
-that name only the fields needed. A block that does not decode is read event by event
-(`event_salvage`); a damaged file takes the same way more often.
+What stands around the events is read here, the events themselves a block at a time
+(`event_blocks`).
 """
 
 import re
@@ -18,8 +17,8 @@ from rl_insight.errors import ReadError
 from rl_insight.problems import Problems
 from rl_insight.readers import event_text
 from rl_insight.readers.bytestream import ByteStream
-from rl_insight.readers.event_decoding import EventDecoder, example
-from rl_insight.readers.event_salvage import EventSalvager, Outcome
+from rl_insight.readers.event_blocks import EventBlocks
+from rl_insight.readers.event_decoding import example
 from rl_insight.readers.json_members import Members, decode_loosely
 from rl_insight.readers.json_text import COMMAS, SPACE, end_of
 from rl_insight.readers.not_json import what_it_is
@@ -38,10 +37,6 @@ _EVENTS_KEY = re.compile(rb'"traceEvents"\s*+:\s*+(?=\[)')
 
 # A key that the end of the file cut.
 _CUT_KEY = re.compile(rb'"[^"]*+(?:"\s*+:?\s*+)?\Z')
-
-# How much of the end of a block says whether its times are fine: this or a 64th of it, if that is
-# more. Of the first block all does.
-_FINE_TIME_TAIL = 16 << 10
 
 # A second list behind the first, or more events of it.
 _MORE_EVENTS = re.compile(rb"\[?\s*+\{")
@@ -92,20 +87,31 @@ class ChromeTraceReader(Generic[Event]):
         self.metadata: dict[str, Any] = {}
         self.problems = Problems()
         self.shape: Literal["object", "list"] | None = None
-        self.events_seen = 0
-        self.fallback_blocks = 0
         self._wanted = frozenset(wanted)
-        self._decoder = EventDecoder(event_type, quick_type=quick_type)
-        self._quick_type = quick_type
-        self._exact_type = exact_type
-        self._first_block = True
+        self._blocks = EventBlocks(
+            self.problems,
+            event_type,
+            exact_type,
+            quick_type,
+            block_bytes=block_bytes,
+            max_event_bytes=max_event_bytes,
+        )
         self._block_bytes = block_bytes
         self._max_bytes = max_bytes
-        self._max_event_bytes = max_event_bytes
         self._found_events = False
         self._cut_at: int | None = None
         self._broken_off = False
         self._started = False
+
+    @property
+    def events_seen(self) -> int:
+        """How many events there were so far."""
+        return self._blocks.events_seen
+
+    @property
+    def fallback_blocks(self) -> int:
+        """In how many blocks an event needed patience or was lost."""
+        return self._blocks.fallback_blocks
 
     @property
     def has_events_key(self) -> bool:
@@ -276,60 +282,9 @@ class ChromeTraceReader(Generic[Event]):
 
     def _events(self, window: Window, *, stray: bool = False) -> Iterator[list[Event]]:
         """The events of the list whose opening bracket has just been passed."""
-        salvager: EventSalvager[Event] = EventSalvager(
-            window,
-            self.problems,
-            in_object=self.shape == "object",
-            max_event_bytes=self._max_event_bytes,
-            stray=stray,
-        )
-        wanted = self._block_bytes
-        outcome = Outcome.MORE
-        while outcome is Outcome.MORE:
-            window.fill(wanted)
-            wanted = self._block_bytes
-            self._choose_type(window)
-            events = (
-                None if salvager.passing is not None else self._block(window, not salvager.lost)
-            )
-            if events is None:
-                outcome = salvager.read(self._decoder)
-                events, salvager.events = salvager.events, []
-                self.fallback_blocks += salvager.damaged
-                if len(events) < event_text.MOST_EVENTS:
-                    # An event that does not fit takes twice the bytes, until it is too large.
-                    grown = min(2 * window.unread, self._max_event_bytes)
-                    wanted = max(wanted, grown, window.unread + _HEAD_BYTES)
-            self.events_seen += len(events)
-            if events:
-                yield events
-            del events  # or two blocks of events would be alive while the next one is decoded
-        self._broken_off = outcome is Outcome.BROKEN_OFF
-
-    def _block(self, window: Window, at_event: bool) -> list[Event] | None:
-        """The whole events of the window but the last, if they decode, and if not too many."""
-        buffer = window.buffer
-        end = event_text.block_end(buffer, window.start, window.end, any_object=at_event)
-        if end is None:
-            return None
-        start = end_of(COMMAS, buffer, window.start, end)
-        events = self._decoder.block(buffer, start, end)
-        if events is not None:
-            window.start = end + 1
-        return events
-
-    def _choose_type(self, window: Window) -> None:
-        if self._exact_type is None:
-            return
-        start = window.start
-        if not self._first_block:
-            start = max(start, window.end - max(_FINE_TIME_TAIL, self._block_bytes // 64))
-        self._first_block = False
-        if event_text.has_fine_time(window.buffer, start, window.end):
-            self._decoder = EventDecoder(
-                self._exact_type, numbers_as_text=True, quick_type=self._quick_type
-            )
-            self._exact_type = None
+        blocks = self._blocks
+        yield from blocks.read(window, in_object=self.shape == "object", stray=stray)
+        self._broken_off = blocks.broken_off
 
     def _break_off(self, offset: int) -> None:
         self._broken_off = True
