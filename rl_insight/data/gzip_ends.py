@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from isal import isal_zlib
 
+from rl_insight.data.ailment import Ailment
 from rl_insight.readers.gzip_head import GZIP_MAGIC
 
 _DAMAGE = (cast(type[Exception], isal_zlib.error), zlib.error)
@@ -28,26 +29,26 @@ _SPREAD = 8.0
 _STRONGEST = 1032.0
 _MODULUS = 1 << 32
 
-_CUT: Final = "gzip_cut"
-_DAMAGED: Final = (
+_DAMAGED: Final = Ailment(
     "gzip_damaged",
     "the gzip is damaged inside: it does not unpack to what its check sum says; copy it again",
 )
-_TRAILING: Final = ("gzip_trailing", "something else follows the packed data; it is passed over")
-_HOW = "its writer was killed, or a copy was cut; what can be unpacked of it is read"
+_TRAILING: Final = Ailment(
+    "gzip_trailing", "something else follows the packed data; it is passed over"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class GzipEnds:
     """The text at the ends, at most 64 kB each; `tail` is empty where it cannot be seen.
 
-    `complete` is True when the whole was unpacked and is sound. `wrong` is a code and a sentence.
+    `complete` is True when the whole was unpacked and is sound.
     """
 
     head: bytes
     tail: bytes = b""
     complete: bool = False
-    wrong: tuple[str, str] | None = None
+    wrong: Ailment | None = None
 
 
 def gzip_ends(head: bytes, tail: bytes, size: int) -> GzipEnds:
@@ -63,7 +64,7 @@ def gzip_ends(head: bytes, tail: bytes, size: int) -> GzipEnds:
     if unpacker.eof or not text or not taken:
         return GzipEnds(text)  # several members, of which the first is short
     if _is_cut(len(text) / taken, tail, size):
-        return GzipEnds(text, wrong=(_CUT, f"the gzip seems to have no end: {_HOW}"))
+        return GzipEnds(text, wrong=_cut("the gzip seems to have no end"))
     return GzipEnds(text)
 
 
@@ -79,7 +80,7 @@ def _whole(packed: bytes) -> GzipEnds:
                 return GzipEnds(head, wrong=_DAMAGED)
             packed = unpacker.unconsumed_tail
             if not text and not packed and not unpacker.eof:
-                return GzipEnds(head, wrong=(_CUT, f"the gzip has no end: {_HOW}"))
+                return GzipEnds(head, wrong=_cut("the gzip has no end"))
             if len(head) < _TEXT_BYTES:
                 head += text[: _TEXT_BYTES - len(head)]
             tail = text if len(text) == _TEXT_BYTES else (tail + text)[-_TEXT_BYTES:]
@@ -90,6 +91,11 @@ def _whole(packed: bytes) -> GzipEnds:
     # Zero bytes may pad the last block of a tape or a disk.
     wrong = _TRAILING if packed.strip(b"\0") else None
     return GzipEnds(head, tail, complete=True, wrong=wrong)
+
+
+def _cut(what: str) -> Ailment:
+    how = "its writer was killed, or a copy was cut"
+    return Ailment("gzip_cut", f"{what}: {how}", kept="what can be unpacked of it is read")
 
 
 def _is_cut(shrunk: float, tail: bytes, size: int) -> bool:

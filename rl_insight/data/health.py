@@ -19,31 +19,16 @@ from typing import Literal
 
 import msgspec
 
+from rl_insight.data.ailment import Ailment
 from rl_insight.data.gzip_ends import GzipEnds, gzip_ends
+from rl_insight.readers import file_kinds
+from rl_insight.readers.file_kinds import FileKind
 from rl_insight.readers.gzip_head import GZIP_MAGIC
-from rl_insight.readers.not_json import named_kind
-from rl_insight.readers.sqlite import MAGIC as SQLITE_MAGIC
 
 END_BYTES = 65_536
 
-Format = Literal[
-    "json", "json lines", "sqlite", "zip", "parquet", "arrow", "hdf5", "pickle", "npy", "zstd",
-    "xz", "bzip2", "empty", "zeros", "other", "unreadable",
-]  # fmt: skip
+Format = file_kinds.Format | Literal["json", "json lines", "empty", "zeros", "unreadable"]
 
-_MAGICS: tuple[tuple[bytes, Format], ...] = (
-    (SQLITE_MAGIC, "sqlite"),
-    (b"PK\x03\x04", "zip"),
-    (b"PK\x05\x06", "zip"),
-    (b"PAR1", "parquet"),
-    (b"ARROW1", "arrow"),
-    (b"\x89HDF\r\n\x1a\n", "hdf5"),
-    (b"\x93NUMPY", "npy"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"BZh", "bzip2"),
-    (b"\x80", "pickle"),
-)
 _ANY = msgspec.json.Decoder(msgspec.Raw)
 _BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 _BEHIND_JSON = b" \t\r\n\0"
@@ -58,8 +43,8 @@ _SUFFIXES: tuple[tuple[tuple[str, ...], tuple[Format, ...]], ...] = (
     ((".parquet",), ("parquet",)),
     ((".arrow",), ("arrow",)),
 )
-# What packs files, other than gzip, and what unpacks them.
-_UNPACKERS: dict[Format, str] = {"zstd": "zstd -d", "xz": "unxz", "bzip2": "bunzip2"}
+# What packs files, other than gzip.
+_PACKERS: tuple[Format, ...] = ("zstd", "xz", "bzip2")
 LEFTOVERS = (".tmp", ".part", ".partial")
 """How a file ends that its writer or copier did not complete."""
 
@@ -68,18 +53,6 @@ _JOURNAL_MAGIC = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 _ZIP_END = b"PK\x05\x06"
 # The end of a zip archive has 22 bytes and a comment of at most 65,535.
 _ZIP_END_BYTES = 22
-
-
-@dataclass(frozen=True, slots=True)
-class Ailment:
-    """What is wrong with a file: `code` for machines, `text` for a person, with what to do.
-
-    `harmless` is what is read all the same.
-    """
-
-    code: str
-    text: str
-    harmless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +117,7 @@ def _packed(path: str, ends: GzipEnds) -> Health:
     known = _format(ends.head) if ends.head else "other"
     ailments: list[Ailment] = []
     if ends.wrong is not None:
-        code, text = ends.wrong
-        ailments.append(Ailment(code, text))
+        ailments.append(ends.wrong)
     elif ends.tail and known in ("json", "json lines"):
         # Only what is seen whole shows its end.
         ailments += _CHECKS[known](path, ends.head, ends.tail, 0)
@@ -157,9 +129,9 @@ def _packed(path: str, ends: GzipEnds) -> Health:
 
 
 def _format(head: bytes) -> Format:
-    for magic, name in _MAGICS:
-        if head.startswith(magic):
-            return name
+    known = file_kinds.by_magic(head)
+    if known is not None:
+        return known.format
     text = head.lstrip(_BEFORE_JSON)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or head[1:2] == b"\0":
         # UTF-16 or UTF-32: the reader understands it, its ends would be misread here.
@@ -177,7 +149,7 @@ def _json(path: str, head: bytes, tail: bytes, size: int) -> list[Ailment]:
         return []
     last = ascii(text[-12:].decode("utf-8", "replace"))
     what = f"its JSON does not close: it ends with {last}; the writer was killed, or a copy was cut"
-    return [Ailment("json_open", f"{what}; what is complete in it is read")]
+    return [Ailment("json_open", what, kept="what is complete in it is read")]
 
 
 def _is_open(text: bytes) -> bool:
@@ -192,8 +164,8 @@ def _is_open(text: bytes) -> bool:
 def _json_lines(path: str, head: bytes, tail: bytes, size: int) -> list[Ailment]:
     if tail.rstrip(_BEHIND_JSON).endswith(b"}"):
         return []
-    what = "its last line is cut: the export was stopped; the lines before it are read"
-    return [Ailment("line_cut", what)]
+    what = "its last line is cut: the export was stopped"
+    return [Ailment("line_cut", what, kept="the lines before it are read")]
 
 
 def _sqlite(path: str, head: bytes, tail: bytes, size: int) -> list[Ailment]:
@@ -259,23 +231,23 @@ def _name(path: str) -> str:
 def _misnamed(path: str, known: Format, packed: bool, head: bytes) -> list[Ailment]:
     """What a name promises that the content does not keep."""
     name = _name(path).lower()
-    if known in _UNPACKERS:
-        what = f"is packed by {known}, which is not read: unpack it with {_UNPACKERS[known]}"
+    kind = file_kinds.kind_of(head)
+    if known in _PACKERS and kind is not None:
+        what = f"is packed by {known}, which is not read: {kind.remedy}"
         return [Ailment("packed_otherwise", what)]
     bare = name.removesuffix(".gz")
     for suffixes, formats in _SUFFIXES:
         if bare.endswith(suffixes) and known not in formats:
-            return [Ailment("wrong_content", f"holds {_kind(known, head)}")]
+            return [Ailment("wrong_content", f"holds {_words(known, kind)}")]
     if name.endswith(".gz") != packed:
         what = "packed by gzip, which its name does not say" if packed else "not packed by gzip"
-        return [Ailment("wrong_suffix", f"is {what}; it is read all the same", harmless=True)]
+        return [Ailment("wrong_suffix", f"is {what}", True, kept="it is read all the same")]
     return []
 
 
-def _kind(known: Format, head: bytes) -> str:
+def _words(known: Format, kind: FileKind | None) -> str:
     """What a file holds whose name says something else."""
-    kind, _, remedy = (named_kind(head) or "").partition("; ")
-    if not kind:
-        kind = "something else" if known == "other" else known
-    told = f"{kind}, which its name does not say"
-    return f"{told}; {remedy}" if remedy else told
+    words, remedy = (None, None) if kind is None else (kind.words, kind.remedy)
+    told = words or ("something else" if known == "other" else known)
+    told += ", which its name does not say"
+    return told if remedy is None else f"{told}; {remedy}"

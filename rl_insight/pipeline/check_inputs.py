@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import msgspec
 
 from rl_insight.data import identity
+from rl_insight.data.ailment import Ailment
 from rl_insight.data.coverage import Recorded
-from rl_insight.data.health import LEFTOVERS, Ailment, Health, look
+from rl_insight.data.health import LEFTOVERS, Health, look
 from rl_insight.data.identity import Identity, UserRules
 from rl_insight.data.tree import File, Tree
 from rl_insight.parsers import Found, Parser, mstx_metadata

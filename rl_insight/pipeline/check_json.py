@@ -58,7 +58,10 @@ def _input(one: Checked) -> dict[str, object]:
         "files": one.files,
         "size_bytes": one.size_bytes,
         "mtime_ns": one.mtime_ns,
-        "problems": [{"path": path, **asdict(ailment)} for path, ailment in one.ailments],
+        "problems": [
+            {"path": path, "code": found.code, "text": found.text, "harmless": found.harmless}
+            for path, found in one.ailments
+        ],
     }
 
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Literal
 
-from rl_insight.data.health import Ailment, Health
+from rl_insight.data.ailment import Ailment
+from rl_insight.data.health import Health
 from rl_insight.data.tree import File, Tree
 from rl_insight.parsers import Found, Parser
 from rl_insight.pipeline import check_small
@@ -16,7 +17,6 @@ Ailments = list[tuple[str, Ailment]]
 """Pairs of a relative path and what is wrong there."""
 
 _USABLE: tuple[State, ...] = ("whole", "damaged")
-_PROMISES = ("is read", "are read", "all the same")
 
 
 def state_of(looked: Looked, ailments: Ailments) -> State:
@@ -93,10 +93,11 @@ def _as_told(
     if not own:
         return [*kept, (path, Ailment("wrong_content", detail))]
     first = own[0]
-    if first.code == "wrong_content" or first.text.endswith(_PROMISES):
-        first = replace(first, text=detail)
+    if first.code == "wrong_content" or first.kept is not None:
+        # What its ends promised does not hold.
+        first = replace(first, what=detail, kept=None)
     else:
-        first = replace(first, text=f"{first.text}; {detail}")
+        first = replace(first, what=f"{first.what}; {detail}")
     return [*kept, (path, first)]
 
 

@@ -1,31 +1,16 @@
 """What a file is that is no trace, in words for a person."""
 
-_MAGICS = (
-    (b"PK\x03\x04", "a zip archive; unpack it"),
-    (b"\x1f\x8b", "data that gzip packed twice; unpack it once"),
-    (b"\x28\xb5\x2f\xfd", "zstandard-compressed data; unpack it with zstd -d"),
-    (b"BZh", "bzip2-compressed data; unpack it with bunzip2"),
-    (b"\xfd7zXZ\x00", "xz-compressed data; unpack it with unxz"),
-    (b"SQLite format 3\x00", "an SQLite database"),
-    (b"PAR1", "a Parquet file"),
-    (b"\x7fELF", "a program"),
-    (b"%PDF", "a PDF"),
-    (b"\x80", "a pickle or other binary data"),
-    (b"version https://git-lfs", "a Git LFS pointer; the file itself was never downloaded"),
-)
-# POSIX.1, ustar: the magic of the first member's header.
-_TAR_MAGIC = slice(257, 262)
+from rl_insight.readers.file_kinds import kind_of
+
 _SHOWN = 40
 
 
 def named_kind(head: bytes) -> str | None:
     """Which well-known kind of file starts with `head` (some hundred bytes); None of others."""
-    for magic, name in _MAGICS:
-        if head.startswith(magic):
-            return name
-    if head[_TAR_MAGIC] == b"ustar":
-        return "a tar archive; unpack it"
-    return "HTML or XML" if head.lstrip()[:1] == b"<" else None
+    kind = kind_of(head)
+    if kind is None or kind.words is None:
+        return None
+    return kind.words if kind.remedy is None else f"{kind.words}; {kind.remedy}"
 
 
 def named_format(head: bytes) -> str | None:

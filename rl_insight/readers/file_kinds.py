@@ -1,0 +1,60 @@
+"""Kinds of files by their first bytes, as formats for programs and in words for a person."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from rl_insight.readers.gzip_head import GZIP_MAGIC
+from rl_insight.readers.sqlite import MAGIC as SQLITE_MAGIC
+
+Format = Literal[
+    "zip", "zstd", "xz", "bzip2", "sqlite", "parquet", "arrow", "hdf5", "npy", "pickle",
+    "other",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """One kind: `words` where it has a name that people know, `remedy` what to do with it."""
+
+    format: Format
+    words: str | None = None
+    remedy: str | None = None
+
+
+_MAGICS: Final = (
+    (SQLITE_MAGIC, FileKind("sqlite", "an SQLite database")),
+    (b"PK\x03\x04", FileKind("zip", "a zip archive", "unpack it")),
+    (b"PK\x05\x06", FileKind("zip")),
+    (GZIP_MAGIC, FileKind("other", "data that gzip packed twice", "unpack it once")),
+    (b"\x28\xb5\x2f\xfd", FileKind("zstd", "zstandard-compressed data", "unpack it with zstd -d")),
+    (b"BZh", FileKind("bzip2", "bzip2-compressed data", "unpack it with bunzip2")),
+    (b"\xfd7zXZ\x00", FileKind("xz", "xz-compressed data", "unpack it with unxz")),
+    (b"PAR1", FileKind("parquet", "a Parquet file")),
+    (b"ARROW1", FileKind("arrow")),
+    (b"\x89HDF\r\n\x1a\n", FileKind("hdf5")),
+    (b"\x93NUMPY", FileKind("npy")),
+    (b"\x80", FileKind("pickle", "a pickle or other binary data")),
+    (b"\x7fELF", FileKind("other", "a program")),
+    (b"%PDF", FileKind("other", "a PDF")),
+    (
+        b"version https://git-lfs",
+        FileKind("other", "a Git LFS pointer", "the file itself was never downloaded"),
+    ),
+)
+# POSIX.1, ustar: the magic of the first member's header.
+_TAR_MAGIC: Final = slice(257, 262)
+
+
+def by_magic(head: bytes) -> FileKind | None:
+    """The kind whose magic number stands at the start of `head`, the unpacked text of a file."""
+    return next((kind for magic, kind in _MAGICS if head.startswith(magic)), None)
+
+
+def kind_of(head: bytes) -> FileKind | None:
+    """As `by_magic`, and archives and markup; `head` has some hundred bytes. None of others."""
+    known = by_magic(head)
+    if known is not None:
+        return known
+    if head[_TAR_MAGIC] == b"ustar":
+        return FileKind("other", "a tar archive", "unpack it")
+    return FileKind("other", "HTML or XML") if head.lstrip()[:1] == b"<" else None
