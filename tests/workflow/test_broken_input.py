@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import CHECKOUT, rows, run
+from tests.workflow.conftest import CHECKOUT, Ended, rows, run
 
 pytestmark = pytest.mark.workflow
 
@@ -84,15 +84,27 @@ def test_a_mistake_is_refused_before_work_starts(
     assert not (tmp_path / "out" / "rl_timeline.html").exists()
 
 
-def test_a_killed_parse_job_costs_only_its_own_unit(captures: Captures, tmp_path: Path) -> None:
-    source, output = captures("*actor-update_step1_*"), tmp_path / "out"
-    (source / "poison.txt").write_text("kills the job that reads it")
-    package = tmp_path / "site"
+@pytest.fixture
+def beside(captures: Captures, tmp_path: Path) -> Callable[[str], Ended]:
+    """Read four captures, and beside them a text that says what becomes of the job that reads it."""
+    source, package = captures("*actor-update_step1_*"), tmp_path / "site"
     _write_outside_package(package)
     env = {"PYTHONPATH": f"{package}{os.pathsep}{CHECKOUT}"}
+    words = ("--input-path", str(source), "--profiler-type", "auto", "--", "--retries", "0")
 
-    words = ("--input-path", str(source), "--profiler-type", "auto")
-    ended = run(output, *words, "--", "--retries", "0", env=env)
+    def read(text: str) -> Ended:
+        (source / "poison.txt").write_text(text)
+        return run(tmp_path / "out", *words, env=env)
+
+    return read
+
+
+def test_a_killed_parse_job_costs_only_its_own_unit(
+    beside: Callable[[str], Ended], tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+
+    ended = beside("kills the job that reads it")
 
     assert ended.code == 0, ended.text
     assert "poison.txt" in ended.text
@@ -101,23 +113,18 @@ def test_a_killed_parse_job_costs_only_its_own_unit(captures: Captures, tmp_path
     assert set(status.values()) == {"ok"}
     assert "poison.txt" in (output / "rl_timeline.html").read_text("utf-8")
 
-    (source / "poison.txt").write_text("harmless")
-    healed = run(output, *words, "--", "--retries", "0", env=env)
+    healed = beside("harmless")
     assert healed.code == 0, healed.text
     assert healed.jobs["parse"] == 1
     assert {row["status"] for row in rows(output, "sources")} == {"ok", "empty"}
 
 
-def test_a_parse_job_that_crashes_says_so(captures: Captures, tmp_path: Path) -> None:
-    # GIVEN a file at which a library ends the process
-    source, output = captures("*actor-update_step1_*"), tmp_path / "out"
-    (source / "poison.txt").write_text("aborts the job that reads it")
-    package = tmp_path / "site"
-    _write_outside_package(package)
-    env = {"PYTHONPATH": f"{package}{os.pathsep}{CHECKOUT}"}
-    # WHEN all is read
-    words = ("--input-path", str(source), "--profiler-type", "auto")
-    ended = run(output, *words, "--", "--retries", "0", env=env)
+def test_a_parse_job_that_crashes_says_so(
+    beside: Callable[[str], Ended], tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    # WHEN all is read, and a library ends the process at one file
+    ended = beside("aborts the job that reads it")
     # THEN the others are drawn, and it is not said that memory would help
     assert ended.code == 0, ended.text
     found = {row["path"]: (row["status"], row["detail"]) for row in rows(output, "sources")}
