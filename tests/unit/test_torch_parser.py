@@ -10,105 +10,30 @@ import pytest
 
 from rl_insight import tables
 from rl_insight.errors import ReadError
-from rl_insight.parsers.base import Parsed, Source
+from rl_insight.parsers.base import Source
 from rl_insight.parsers.torch import PARSER
-from rl_insight.schema import SCHEMAS
-
-Event = dict[str, object]
-Row = dict[str, object]
-
-# 2026-02-22 in µs of Unix time; and the same instant after a base, as kineto writes it today.
-NOW_US = 1_771_730_327_316_353
-BASE_NS = 1_767_189_312_000_000_000
-SINCE_BASE_US = NOW_US - BASE_NS // 1000
-MS = 1_000_000  # ns
-
-PATH = "actor_update/prof_rank-0_1.json"
-DAY_US = 24 * 3600 * 1_000_000
-
-
-def x(
-    name: str,
-    ts: float | str,
-    dur: float | str,
-    cat: str | None = "cpu_op",
-    pid: object = 4711,
-    tid: object = 4711,
-    **args: object,
-) -> Event:
-    """A complete event, `ts` µs after `NOW_US` unless it is text or at most 0; times in µs."""
-    at = NOW_US + ts if isinstance(ts, int | float) and ts > 0 else ts
-    event: Event = {"ph": "X", "name": name, "pid": pid, "tid": tid, "ts": at, "dur": dur}
-    if cat is not None:
-        event["cat"] = cat
-    if args:
-        event["args"] = args
-    return event
-
-
-def annotation(name: str, ts: float, dur: float, tid: object = 4711) -> Event:
-    return x(name, ts, dur, "user_annotation", tid=tid)
-
-
-def kernel(
-    name: str, ts: float, dur: float, cat: str = "kernel", pid: object = 0, **args: object
-) -> Event:
-    return x(name, ts, dur, cat, pid, 7, **args)
-
-
-def profiler(ts: float, dur: float) -> Event:
-    return x("PyTorch Profiler (0)", ts, dur, "Trace", "Spans", "PyTorch Profiler")
-
-
-def write(root: Path, path: str, content: object) -> Path:
-    """Write JSON, or bytes as they are; gzip if the name says so."""
-    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
-    file = root / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(gzip.compress(raw) if path.endswith(".gz") else raw)
-    return file
-
-
-def parse_file(root: Path, path: str, depth: int = 2) -> Parsed:
-    source = Source("abc", path, root, (path,))
-    parsed = PARSER.parse(source, {"timeline.parser.range_depth": depth})
-    for name, table in parsed.tables.items():
-        assert table.schema == SCHEMAS[name]
-    return parsed
-
-
-def parse(
-    tmp_path: Path, *events: Event, path: str = PATH, depth: int = 2, **top: object
-) -> Parsed:
-    write(tmp_path, path, {"schemaVersion": 1, **top, "traceEvents": list(events)})
-    return parse_file(tmp_path, path, depth)
-
-
-def rows(parsed: Parsed, table: str) -> list[Row]:
-    found: list[Row] = parsed.tables[table].to_pylist() if table in parsed.tables else []
-    return found
-
-
-def lane(parsed: Parsed) -> Row:
-    (row,) = rows(parsed, "lanes")
-    return row
-
-
-def stages(parsed: Parsed) -> list[Row]:
-    return [row for row in rows(parsed, "spans") if row["kind"] == "stage"]
-
-
-def stage(parsed: Parsed) -> Row:
-    (row,) = stages(parsed)
-    return row
-
-
-def times(row: Row) -> tuple[int, int]:
-    """Start and duration of a span in µs, the start counted from `NOW_US`."""
-    start, duration = row["start_ns"], row["duration_ns"]
-    assert isinstance(start, int) and isinstance(duration, int)
-    return start // 1000 - NOW_US, duration // 1000
-
+from tests.torch_traces import (
+    ARGS,
+    BASE_NS,
+    DAY_US,
+    MS,
+    NOW_US,
+    PATH,
+    SINCE_BASE_US,
+    Event,
+    annotation,
+    kernel,
+    lane,
+    parse,
+    parse_file,
+    profiler,
+    rows,
+    stage,
+    stages,
+    times,
+    write,
+    x,
+)
 
 # -- who wrote it --------------------------------------------------------------------------------
 
@@ -651,226 +576,6 @@ def test_several_captures_of_one_role_and_rank_are_several_sources(tmp_path: Pat
         )
     found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.gz"))
     assert [times(stage(parse_file(tmp_path, path))) for path in found] == [(100, 50), (90_000, 50)]
-
-
-# -- what the device did -------------------------------------------------------------------------
-
-
-def test_the_time_of_a_stage_is_divided_exactly(tmp_path: Path) -> None:
-    # GIVEN a stage of 1,000 µs in which the device computes 100-300 on two streams, communicates
-    # 250-400, copies 380-450, and waits for the rest; and work before and after the stage
-    parsed = parse(
-        tmp_path,
-        annotation("update_actor", 50, 1_000),
-        kernel("gemm", 100, 150),
-        kernel("gelu", 200, 100),
-        kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 250, 150),
-        kernel("Memcpy DtoD", 380, 40, "gpu_memcpy"),
-        kernel("Memset (Device)", 420, 30, "gpu_memset"),
-        kernel("gemm", 10, 80),
-        kernel("gemm", 1_000, 500),
-    )
-    # THEN the parts are cut at its edges (10-90 to 50-90, 1000-1500 to 1000-1050) and add up
-    (row,) = rows(parsed, "breakdown")
-    assert row == {
-        "span_id": "abc-0-0",
-        "lane_id": "abc-0",
-        "role": None,
-        "rank_id": None,
-        "replica": None,
-        "step": None,
-        "window_ns": 1_000_000,
-        "device_start_ns": (NOW_US + 50) * 1000,
-        "device_end_ns": (NOW_US + 1_050) * 1000,
-        "computing_ns": (200 + 40 + 50) * 1000,
-        "communication_ns": 150_000,
-        "overlapped_ns": 50_000,
-        "memory_ns": 50_000,
-        "free_ns": (1_000 - 40 - 350 - 50) * 1000,
-    }
-
-
-def test_without_device_data_there_is_no_breakdown(tmp_path: Path) -> None:
-    parsed = parse(tmp_path, annotation("update_actor", 50, 1_000), x("aten::mm", 60, 40))
-    assert rows(parsed, "breakdown") == rows(parsed, "activity") == rows(parsed, "ops") == []
-
-
-@pytest.mark.parametrize(
-    ("cat", "name", "category"),
-    [
-        ("kernel", "ampere_bf16_s16816gemm", "computing"),
-        ("kernel", "ncclDevKernel_AllGather_RING_LL", "communication"),
-        ("kernel", "ncclKernel_AllReduce_RING_LL_Sum_float", "communication"),
-        ("kernel", "void nvshmemi_transfer", "communication"),
-        ("kernel", "void vllm::cross_device_reduce_1stage<__half, 2>", "communication"),
-        ("kernel", "rcclDevKernel", "communication"),
-        ("kernel", "void not_nccl_at_all", "computing"),
-        ("kernel", "Memcpy DtoD", "memory"),
-        ("kernel", "hipMemset", "memory"),
-        ("Kernel", "gemmk1_kernel", "computing"),
-        ("Memcpy", "HtoD (Pageable -> Device)", "memory"),
-        ("Memset", "fill", "memory"),
-        ("gpu_memcpy", "CopyDeviceToDevice", "memory"),
-        ("mtia_ccp_events", "pe_exe", "computing"),
-        ("mtia_ccp_events", "dma_request", "memory"),
-        ("collective_comm", "xccl::allreduce", "communication"),
-    ],
-)
-def test_device_events_have_a_class(tmp_path: Path, cat: str, name: str, category: str) -> None:
-    parsed = parse(tmp_path, x("a", 10, 100), kernel(name, 20, 30, cat))
-    (row,) = rows(parsed, "ops")
-    assert (row["category"], row["name"], row["total_ns"]) == (category, name, 30_000)
-    (interval,) = rows(parsed, "activity")
-    assert (interval["category"], interval["duration_ns"]) == (category, 30_000)
-    (breakdown,) = rows(parsed, "breakdown")
-    assert breakdown[f"{category}_ns"] == 30_000
-
-
-@pytest.mark.parametrize(
-    ("cat", "name"),
-    [
-        ("mtia_ccp_events", "event_wait"),
-        ("mtia_ccp_events", "event_record"),
-        ("cuda_sync", "Stream Wait Event"),
-        ("cuda_runtime", "cudaLaunchKernel"),
-        ("mtia_runtime", "runFunction"),
-        ("hpu_op", "aten::add"),
-        ("python_function", "nccl.py(1): run"),
-        ("overhead", "Activity Buffer Request"),
-    ],
-)
-def test_waiting_and_the_host_are_no_device_time(tmp_path: Path, cat: str, name: str) -> None:
-    parsed = parse(tmp_path, x("a", 10, 100), kernel(name, 20, 30, cat))
-    assert rows(parsed, "breakdown") == rows(parsed, "ops") == []
-
-
-def test_a_kernel_of_any_name_communicates_when_it_names_its_collective(tmp_path: Path) -> None:
-    parsed = parse(
-        tmp_path,
-        x("a", 10, 100),
-        kernel("my_kernel", 20, 30, **{"Collective name": "allreduce"}),
-        kernel("my_kernel", 60, 5),
-    )
-    assert [(row["category"], row["name"], row["total_ns"]) for row in rows(parsed, "ops")] == [
-        ("computing", "my_kernel", 5_000),
-        ("communication", "my_kernel", 30_000),
-    ]
-
-
-def test_the_busiest_device_is_the_captures_own_and_others_are_counted(tmp_path: Path) -> None:
-    parsed = parse(
-        tmp_path,
-        x("a", 10, 1_000),
-        kernel("stray", 20, 30, pid=0),
-        kernel("gemm", 100, 200, pid=3),
-        kernel("gemm", 400, 100, pid=3),
-    )
-    (row,) = rows(parsed, "breakdown")
-    assert (lane(parsed)["device"], row["computing_ns"]) == (3, 300_000)
-    assert [row["name"] for row in rows(parsed, "ops")] == ["gemm"]
-    assert parsed.problems.count("other_devices") == 1
-
-
-def test_collectives_recorded_on_the_host_are_the_own_devices(tmp_path: Path) -> None:
-    parsed = parse(
-        tmp_path,
-        kernel("gemm", 100, 20, pid=3),
-        kernel("xccl::allreduce", 110, 30, "collective_comm", pid=4711),
-    )
-    (row,) = rows(parsed, "breakdown")
-    assert (row["computing_ns"], row["communication_ns"], row["overlapped_ns"]) == (
-        20_000,
-        30_000,
-        10_000,
-    )
-    assert (lane(parsed)["device"], len(parsed.problems)) == (3, 0)
-
-
-def test_activity_is_united_per_category(tmp_path: Path) -> None:
-    parsed = parse(
-        tmp_path,
-        kernel("a", 10, 20),
-        kernel("b", 25, 15),
-        kernel("c", 50, 10),
-        kernel("nccl", 12, 5),
-    )
-    assert [
-        (row["category"], times(row), row["joined_gap_ns"], row["lane_id"])
-        for row in rows(parsed, "activity")
-    ] == [
-        ("computing", (10, 30), 0, "abc-0"),
-        ("computing", (50, 10), 0, "abc-0"),
-        ("communication", (12, 5), 0, "abc-0"),
-    ]
-
-
-# -- collectives ---------------------------------------------------------------------------------
-
-ARGS: dict[str, object] = {
-    "Collective name": "allreduce",
-    "In msg nelems": 6_637_568,
-    "dtype": "Float",
-    "Process Group Name": "1",
-    "Process Group Description": "mesh_dp",
-    "Seq": 42,
-}
-
-
-def test_a_collective_says_who_took_part_and_how_much(tmp_path: Path) -> None:
-    parsed = parse(
-        tmp_path,
-        annotation("update_actor", 100, 500),
-        kernel("ncclDevKernel_AllReduce", 150, 40, **ARGS),
-        kernel("ncclDevKernel_AllReduce", 700, 40, **{**ARGS, "Seq": 43, "dtype": "BFloat16"}),
-    )
-    first, second = rows(parsed, "collectives")
-    assert first == {
-        "lane_id": "abc-0",
-        "span_id": "abc-0-0",
-        "group": "mesh_dp (1)",
-        "op": "allreduce",
-        "seq": 42,
-        "start_ns": (NOW_US + 150) * 1000,
-        "duration_ns": 40_000,
-        "bytes": 6_637_568 * 4,
-    }
-    assert (second["seq"], second["span_id"], second["bytes"]) == (43, None, 6_637_568 * 2)
-
-
-@pytest.mark.parametrize(
-    ("changed", "column", "expected"),
-    [
-        ({"Process Group Description": "undefined"}, "group", "1"),
-        ({"Process Group Name": None}, "group", "mesh_dp"),
-        ({"Process Group Name": 7}, "group", "mesh_dp (7)"),
-        ({"dtype": "Float8_e4m3fn"}, "bytes", 6_637_568),
-        ({"dtype": "Quaternion"}, "bytes", None),
-        ({"In msg nelems": "10"}, "bytes", 40),
-        ({"In msg nelems": -1}, "bytes", None),
-        ({"In msg nelems": 2**63 - 1}, "bytes", None),
-        ({"Seq": 18_446_744_073_709_551_615}, "seq", None),
-        ({"Seq": None}, "seq", None),
-    ],
-)
-def test_odd_arguments_of_a_collective(
-    tmp_path: Path, changed: dict[str, object], column: str, expected: object
-) -> None:
-    parsed = parse(tmp_path, kernel("ncclDevKernel", 150, 40, **{**ARGS, **changed}))
-    (row,) = rows(parsed, "collectives")
-    assert row[column] == expected
-
-
-def test_gloo_works_on_the_host_and_nccl_ranges_there_are_only_launches(tmp_path: Path) -> None:
-    parsed = parse(
-        tmp_path,
-        annotation("update_actor", 100, 500),
-        annotation("gloo:all_reduce", 150, 80, tid=9),
-        annotation("nccl:all_reduce", 150, 2),
-    )
-    (row,) = rows(parsed, "collectives")
-    assert (row["op"], row["duration_ns"], row["span_id"]) == ("all_reduce", 80_000, "abc-0-0")
-    assert (row["group"], row["seq"], row["bytes"]) == (None, None, None)
-    assert len(rows(parsed, "spans")) == 1
 
 
 # -- the job -------------------------------------------------------------------------------------
