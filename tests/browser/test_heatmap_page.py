@@ -517,6 +517,22 @@ def test_a_drag_zooms_and_a_double_click_shows_the_whole_again(open_heatmap: Ope
     )
 
 
+def test_a_double_click_marks_nothing_in_a_browser_that_is_busy(open_heatmap: Open) -> None:
+    made = Tables()
+    for layer in range(4):
+        made.layer([layer, 4, 5, 6], layer=layer, rank_id=0, expert_offset=0)
+    heatmap = open_heatmap(made)
+    # Whoever draws between two clicks for so long sees the second one late.
+    heatmap.page.evaluate(
+        "() => { const now = performance.now.bind(performance);"
+        " performance.now = () => 1_000 * now(); }"
+    )
+    heatmap.page.mouse.dblclick(*heatmap.place("layer3", 2))
+    heatmap.settle()
+    heatmap.page.wait_for_timeout(500)
+    assert heatmap.marked() == 0
+
+
 def test_what_was_not_read_and_what_was_doubted_stands_above(open_heatmap: Open) -> None:
     hostile = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
     made = two_ranks(steps=1)

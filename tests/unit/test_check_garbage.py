@@ -208,6 +208,19 @@ def test_a_page_in_place_of_a_trace_is_no_trace(
     assert main(["check", str(tmp_path)]) == 3
 
 
+@pytest.mark.parametrize("content", [gzip.compress(TRACE, mtime=0)[:20], TRACE[:30]])
+def test_of_what_gives_nothing_it_is_not_said_that_anything_is_read(
+    content: bytes, tmp_path: Path
+) -> None:
+    # The ends of a cut file promise that what is complete in it is read: there nothing is.
+    path = RANK_4 if content[:2] == b"\x1f\x8b" else RANK_4.removesuffix(".gz")
+    (tmp_path / path).write_bytes(content)
+    (one,) = census(tmp_path, "timeline").inputs
+    assert not one.gives
+    ((_, ailment),) = one.ailments
+    assert "read" not in ailment.text.replace("cannot be read", "").replace("could be read", "")
+
+
 @pytest.mark.parametrize(
     ("content", "gives"),
     [

@@ -121,6 +121,17 @@ def test_a_child_that_was_killed_is_told_in_one_sentence(
             readers.answer(Batch(folders[:2]))
 
 
+def test_an_interrupt_is_the_merges_business(
+    tmp_path: Path, started: list[subprocess.Popen[bytes]]
+) -> None:
+    # Ctrl-C in a terminal reaches every process: a child would print what nobody can use.
+    folders = units(parsed(tmp_path / "in", per_job=1))
+    with children(1) as readers:
+        readers.answer(Batch(folders[:2]))
+        started[0].send_signal(signal.SIGINT)
+        assert readers.answer(Batch(folders[:2]))["sources"].num_rows == 2
+
+
 # A small question is read and the answer is waited for; a large one does not fit in a pipe.
 @pytest.mark.parametrize("letters", [1, 1_000_000])
 def test_a_child_that_is_killed_at_work_does_not_leave_the_merge_waiting(
