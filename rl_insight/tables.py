@@ -4,7 +4,8 @@
 0.4 s and 50 MB. So columns are built from buffers here, and files are read by `ParquetFile`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -56,10 +57,21 @@ def write(path: Path, content: pa.Table) -> None:
         pq.write_table(content, file, compression="zstd")
 
 
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[pq.ParquetFile]:
+    """A Parquet file to read bit by bit: with `use_threads=False`, always.
+
+    A thread of Arrow that holds the last of a file opened by Python waits for the interpreter, and
+    ends the process with SIGABRT when that goes down first.
+    """
+    with open(path, "rb") as stream, pq.ParquetFile(stream, pre_buffer=False) as file:
+        yield file
+
+
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a Parquet file, or only `columns` of it."""
-    with open(path, "rb") as stream, pq.ParquetFile(stream) as file:
-        content = file.read(columns=list(columns) if columns is not None else None)
+    with opened(path) as file:
+        content = file.read(list(columns) if columns is not None else None, use_threads=False)
     # Each row group has a dictionary of its own, and Arrow does not group by several.
     return content.unify_dictionaries()
 

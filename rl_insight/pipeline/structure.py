@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rl_insight import notes
+from rl_insight import notes, tables
 from rl_insight.analysis.expert_load import StructureOptions, structured
 from rl_insight.errors import CacheError
 from rl_insight.files import replacing
@@ -50,9 +50,9 @@ def structure(loads: Path, output: Path, options: StructureOptions) -> None:
 
 def _steps(loads: Path) -> Iterator[pa.Table]:
     try:
-        with open(loads, "rb") as stream, pq.ParquetFile(stream) as file:
+        with tables.opened(loads) as file:
             for group in range(file.num_row_groups):
-                yield file.read_row_group(group)
+                yield file.read_row_group(group, use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise CacheError(f"{loads}: damaged ({error}); delete it and run again") from error
 

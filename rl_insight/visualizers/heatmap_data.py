@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from rl_insight import notes, schema
+from rl_insight import notes, schema, tables
 from rl_insight.data import coverage_words
 from rl_insight.data.coverage import coverage, recorded_by
 from rl_insight.problems import Problem
@@ -205,6 +204,6 @@ def _ids_local(
 def _notes(path: Path) -> list[Problem]:
     if not path.exists():
         return []
-    with open(path, "rb") as stream, pq.ParquetFile(stream) as file:
+    with tables.opened(path) as file:
         # A table that was written bit by bit has them beside its schema only.
         return notes.of(pa.schema([], metadata=file.metadata.metadata))

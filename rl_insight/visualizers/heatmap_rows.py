@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
+from rl_insight import tables
 from rl_insight.schema import PHASES
 from rl_insight.visualizers.heatmap_model import UNKNOWN, Rows, View
 
@@ -155,8 +155,8 @@ class _Loads:
 def _read(path: Path, target: np.ndarray, summed: np.ndarray, loads: _Loads) -> None:
     """Bring the vectors of the file's rows to `target`, the row of each, -1 where it is none."""
     done = 0
-    with open(path, "rb") as stream, pq.ParquetFile(stream) as file:
-        for batch in file.iter_batches(_BATCH, columns=["load"]):
+    with tables.opened(path) as file:
+        for batch in file.iter_batches(_BATCH, columns=["load"], use_threads=False):
             column = batch.column(0)
             rows = target[done : done + len(column)]
             done += len(column)

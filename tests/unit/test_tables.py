@@ -332,6 +332,33 @@ def test_a_write_that_fails_leaves_the_table_that_was_there(tmp_path: Path) -> N
     assert [entry.name for entry in tmp_path.iterdir()] == ["t.parquet"]
 
 
+def test_no_thread_of_arrow_stays_behind_with_a_file_of_a_process_that_is_about_to_end(
+    tmp_path: Path,
+) -> None:
+    # GIVEN a table of many columns and row groups
+    path = tmp_path / "t.parquet"
+    rows = tables.from_rows(SPANS, [{"span_id": str(number)} for number in range(3)])
+    with pq.ParquetWriter(path, SPANS) as writer:
+        for _ in range(4):
+            writer.write_table(rows)
+    # WHEN a process of its own reads it
+    program = """
+import os, sys
+from pathlib import Path
+from rl_insight import tables
+
+before = len(os.listdir("/proc/self/task"))
+path = Path(sys.argv[1])
+assert tables.read(path).num_rows == 12
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
+    )
+    # THEN it has the threads it began with: one that lets go of the file late ends it by SIGABRT
+    assert done.stdout.strip() == "0"
+
+
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_parse_job_builds_writes_and_reads_every_table_without_pandas(
     tmp_path: Path, name: str
