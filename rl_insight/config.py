@@ -131,8 +131,18 @@ def check_names(config: Config, known: Mapping[str, Sequence[str]]) -> None:
             if name in KEYS[key].choices:
                 raise ConfigError(f"{key}: {name} is not part of this installation ({there})")
             near = nearest(name, names)
-            hint = f"; did you mean {near}?" if near else ""
+            hint = f"; did you mean {near}?" if near else _elsewhere(key, name)
             raise ConfigError(f"{key}: {shown(name)} is not known{hint} ({there})")
+
+
+def _elsewhere(key: str, name: str) -> str:
+    """That the same key of another preset takes `name`; nothing where none does."""
+    _, _, rest = key.partition(".")
+    for other, known in KEYS.items():
+        preset, _, rest_of_other = other.partition(".")
+        if rest_of_other == rest and other != key and name in known.choices:
+            return f"; {other} takes it: --preset {preset}"
+    return ""
 
 
 def output_folder(config: Config) -> Path:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 _PHASES = (
     ("parse", "parsing"),
     ("merge", "merging"),
+    ("structure", "finding layers"),
     ("timeline", "drawing"),
+    ("heatmap", "drawing"),
 )
 
 # Rules that only gather others' outputs are no work.

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import PurePosixPath
 
@@ -80,9 +80,7 @@ def heading(timeline: Timeline) -> Heading:
         *losses(timeline.troubles, _NOUN, _EMPTY),
     ]
     if timeline.misplaced:
-        clock = "its clock is" if timeline.misplaced == 1 else "their clocks are"
-        files = count(timeline.misplaced, _NOUN)
-        lost.append(f"{files} drawn out of time: {clock} days off")
+        lost.append(_misplaced_words(timeline.misplaced))
     drawn = timeline_missing.drawn_words(timeline.missing)
     facts += [drawn] if drawn else []
     return Heading(
@@ -96,7 +94,15 @@ def heading(timeline: Timeline) -> Heading:
 def troubles(timeline: Timeline) -> TroubleList | None:
     """What is missing, and the sources that gave less than they should; None when all were well."""
     listed = summarised(timeline.troubles, timeline.sources, _NOUN, _EMPTY)
+    if listed is not None and timeline.misplaced:
+        summary = f"{_misplaced_words(timeline.misplaced)}, {listed.summary}"
+        listed = replace(listed, summary=summary)
     return timeline_missing.added_to(listed, timeline)
+
+
+def _misplaced_words(files: int) -> str:
+    clock = "its clock is" if files == 1 else "their clocks are"
+    return f"{count(files, _NOUN)} drawn out of time: {clock} days off"
 
 
 def nothing_to_draw(timeline: Timeline) -> str:

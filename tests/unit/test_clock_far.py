@@ -134,6 +134,11 @@ def test_a_picture_says_that_a_file_is_not_drawn_at_its_own_time(tmp_path: Path)
     assert (
         timeline_words.heading(timeline).lost == "1 file drawn out of time: its clock is days off"
     )
-    (listed,) = timeline_words.troubles(timeline).shown  # type: ignore[union-attr]
+    troubles = timeline_words.troubles(timeline)
+    assert troubles is not None
+    assert troubles.summary == (
+        "1 file drawn out of time: its clock is days off, 1 file read with doubts (of 2)"
+    )
+    (listed,) = troubles.shown
     assert listed[2] == f"clock_far: {evidence}"
     assert timeline.spans.remarks == [(), (f"I{evidence[1:]}.",)]

@@ -338,7 +338,14 @@ def test_misspelt_names_are_refused_with_what_is_registered(capsys):
         "timeline.visualizer.type: 'pgn' is not known; did you mean png? (available are html, png"
     )
     said = refused(capsys, "input.path=x", "--profiler-type", "auto", "--vis-type", "gmm_heatmap")
-    assert said.startswith("timeline.visualizer.type: 'gmm_heatmap' is not known")
+    assert said.startswith(
+        "timeline.visualizer.type: 'gmm_heatmap' is not known; heatmap.visualizer.type takes it: "
+        "--preset heatmap (available are html, png"
+    )
+    said = refused(capsys, "input.path=x", "--profiler-type", "gmm")
+    assert said.startswith(
+        "timeline.parser.type: 'gmm' is not known; heatmap.parser.type takes it: --preset heatmap"
+    )
 
 
 def test_an_error_of_the_run_keeps_its_own_exit_code(runs, capsys):

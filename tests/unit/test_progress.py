@@ -110,6 +110,17 @@ def test_the_tally_says_what_is_going_on():
     assert (tally.words(), tally.ended) == ("finishing, 1 failed", 5)
 
 
+def test_the_tally_of_a_heatmap_speaks_no_names_of_rules():
+    tally = Tally()
+    tally.plan({"parse": 1, "merge": 1, "structure": 1, "heatmap_gmm_heatmap": 1, "all": 1})
+    said = [tally.words()]
+    for job_id, rule in enumerate(("parse", "merge", "structure", "heatmap_gmm_heatmap")):
+        tally.begin(job_id, rule, {})
+        tally.end(job_id, ok=True)
+        said.append(tally.words())
+    assert said == ["parsing", "merging", "finding layers", "drawing", "finishing"]
+
+
 def test_a_rule_of_another_package_is_called_by_its_name():
     tally = Tally()
     tally.plan({"export": 3})
