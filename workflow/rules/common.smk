@@ -7,7 +7,6 @@ from rl_insight.pipeline.layout import ATTEMPT, GROWING, NAME, SKIPPED
 from rl_insight.pipeline.workflow import Run
 from snakemake.exceptions import WorkflowError
 
-
 # numpy's OpenBLAS starts a thread for each core when it is loaded: a tenth of a second of every job,
 # and none of them multiplies matrices.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -11,11 +11,11 @@ rule merge:
         "logs/merge.log",
     benchmark:
         "benchmarks/merge.tsv"
-    # Where units are many, two processes read them (rl_insight/pipeline/merge_children.py).
-    threads: 2
     retries: 1
     conda:
         "../envs/rl-insight.yaml"
+    # Where units are many, two processes read them (rl_insight/pipeline/merge_children.py).
+    threads: 2
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=30,
