@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-import rl_insight.without_pandas  # noqa: F401 - before the first table is made
+from rl_insight import without_pandas
 from rl_insight.part_writer import PartWriter
 from rl_insight.pipeline import layout
 from rl_insight.pipeline.units import source_id
@@ -12,6 +12,8 @@ from rl_insight.schema import SCHEMAS
 from rl_insight.table_names import TIMELINE_TABLES
 from rl_insight.table_parts import write_part
 from rl_insight.tables import Column, table
+
+without_pandas.keep_out()
 
 RANKS, CATEGORIES, ACTIVE, COLLECTIVES = 64, ("computing", "communication", "memory"), 50, 40
 OPERATIONS = [f"void kernel_{number}<float>(float const*, int)" for number in range(40)]

@@ -37,7 +37,8 @@ ROOT = Path(__file__).resolve().parents[1]
 JOB = """
 import sys
 from pathlib import Path
-import rl_insight.without_pandas
+from rl_insight import without_pandas
+without_pandas.keep_out()
 from rl_insight.data.identity import compile_rules
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.merge import merge
@@ -53,7 +54,8 @@ merge(folders, root / "skipped.json", root / "tables", options, loads=target)
 PLAIN = """
 import sys
 from pathlib import Path
-import rl_insight.without_pandas
+from rl_insight import without_pandas
+without_pandas.keep_out()
 import pyarrow as pa
 import pyarrow.parquet as pq
 root, names = Path(sys.argv[1]), sys.argv[2].split(",")

@@ -247,8 +247,9 @@ def command() -> NoReturn:
     It ends at once, for all is written: now and then a thread of Arrow was still at work while the
     interpreter went down, which aborted the process and made exit code 134 of a run that was good.
     """
-    import rl_insight.without_pandas  # noqa: F401 - for what it does
+    from rl_insight import without_pandas
 
+    without_pandas.keep_out()
     code = main()
     for stream in (sys.stdout, sys.stderr):
         try:

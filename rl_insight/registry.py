@@ -8,6 +8,7 @@ import difflib
 from importlib import import_module
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from rl_insight import without_pandas
 from rl_insight.errors import PluginError
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Registry(Generic[Feature]):
         return feature
 
     def _load(self, entry: "EntryPoint") -> Feature:
+        # Our own jobs do without it, and other packages need not.
+        without_pandas.let_in()
         try:
             feature: Feature = entry.load()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Importing this module lets pyarrow do without pandas in this process.
+"""Let pyarrow do without pandas in this process.
 
 pyarrow imports pandas wherever it is installed as soon as a column is made from Python values or
 given back as such, only to find out whether a value is one of pandas' own. That costs 0.4 s and
@@ -20,4 +20,16 @@ class _NotInstalled:
             raise ModuleNotFoundError("pandas is kept out of this process", name=fullname)
 
 
-sys.meta_path.insert(0, _NotInstalled())
+_FINDER = _NotInstalled()
+
+
+def keep_out() -> None:
+    """From now on pandas cannot be imported; call it before the first table is made."""
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
+def let_in() -> None:
+    """From now on pandas can be imported again: another package may work with it."""
+    if _FINDER in sys.meta_path:
+        sys.meta_path.remove(_FINDER)

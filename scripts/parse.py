@@ -1,17 +1,16 @@
 """Parse one unit of the input; see `rl_insight.pipeline.parse`."""
 
-import faulthandler
 import sys
 
 sys.stderr = open(snakemake.log[0], "w", buffering=1)  # noqa: F821, SIM115 - before other imports, so that theirs is logged
-faulthandler.enable(sys.stderr)
 
 import json  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from rl_insight.pipeline import layout, parse  # noqa: E402
+from rl_insight.pipeline import job, layout, parse  # noqa: E402
 
-parse.parse_unit(
+job.work(
+    parse.parse_unit,
     Path(snakemake.input.unit),  # noqa: F821
     layout.INPUT_LINK,
     Path(snakemake.output.folder),  # noqa: F821

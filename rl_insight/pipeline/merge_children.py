@@ -33,7 +33,8 @@ _PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 sys.path.append(sys.argv[1])
-import rl_insight.without_pandas
+from rl_insight import without_pandas
+without_pandas.keep_out()
 from rl_insight.pipeline.merge_children import serve
 serve()
 """

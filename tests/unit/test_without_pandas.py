@@ -8,7 +8,8 @@ import pytest
 
 PROGRAM = """
 import sys
-import rl_insight.without_pandas
+from rl_insight import without_pandas
+without_pandas.keep_out()
 import pyarrow as pa
 rows = pa.array([1, None]).to_pylist() + pa.table({"a": [{"b": 1}]}).to_pylist()
 assert rows == [1, None, {"a": {"b": 1}}], rows

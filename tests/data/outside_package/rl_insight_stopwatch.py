@@ -92,16 +92,15 @@ class Slowest:
 
     def render(self, tables_folder: Path, output: Path, options: Mapping[str, object]) -> None:
         """Write the line, also when there is no span."""
-        spans = tables.read(tables_folder / "spans.parquet").to_pylist()
-        longest = max(spans, key=lambda span: span["duration_ns"], default=None)
+        spans = tables.read(tables_folder / "spans.parquet").to_pandas()
         with replacing(output) as path:
-            if longest is None:
+            if spans.empty:
                 path.write_text("no spans\n")
             else:
+                longest = spans.loc[spans["duration_ns"].idxmax()]
                 seconds = longest["duration_ns"] / 1e9
-                path.write_text(
-                    f"{longest['name']} on rank {longest['rank_id']}: {seconds:.1f} s\n"
-                )
+                whose = f"{longest['name']} on rank {longest['rank_id']}"
+                path.write_text(f"{whose}: {seconds:.1f} s\n")
 
 
 class StopwatchRowsRule(TreeRule):
