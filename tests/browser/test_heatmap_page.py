@@ -510,10 +510,11 @@ def test_a_drag_zooms_and_a_double_click_shows_the_whole_again(open_heatmap: Ope
     heatmap.settle()
     assert heatmap.rows() == rows
     assert heatmap.columns() == ["0", "1", "2", "3"]
-    # Of a double-click the frame of its first click goes last.
+    # Of a double-click the frame of its first click goes last. A function, as the page's policy
+    # refuses to evaluate text more than once.
     heatmap.page.wait_for_function(
-        "!document.getElementById('map').layout.shapes.some((one) => one.type === 'rect')",
-        timeout=5_000,
+        "() => !document.getElementById('map').layout.shapes.some((one) => one.type === 'rect')",
+        timeout=30_000,
     )
 
 
