@@ -20,6 +20,11 @@ def _environment(folder: Path) -> Path:
     return folder / "bin"
 
 
+def _pip(bin_folder: Path) -> list[str | Path]:
+    # What is never imported need not be compiled: that is half of the time.
+    return [bin_folder / "pip", "install", "--quiet", "--no-compile"]
+
+
 def _run(words: list[str | Path], folder: Path) -> str:
     # Nothing of the caller's environment or checkout may help.
     clean = {key: os.environ[key] for key in os.environ if not key.startswith("PYTHON")}
@@ -36,7 +41,7 @@ def test_a_wheel_works_in_an_empty_folder_without_a_checkout(tmp_path: Path) -> 
     _run([sys.executable, "-m", "build", "--wheel", "--outdir", wheels, CHECKOUT], tmp_path)
     (wheel,) = wheels.glob("*.whl")
     bin_folder = _environment(tmp_path / "env")
-    _run([bin_folder / "pip", "install", "--quiet", wheel], empty)
+    _run([*_pip(bin_folder), wheel], empty)
     shutil.copytree(DEMO, tmp_path / "profiles")
 
     said = _run(
@@ -56,8 +61,8 @@ def test_a_checkout_installs_editable_as_documented(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns(".venv", ".git", "output", ".snakemake", ".*_cache", "dist")
     shutil.copytree(CHECKOUT, checkout, ignore=ignored)
     bin_folder = _environment(tmp_path / "env")
-    _run([bin_folder / "pip", "install", "--quiet", "-r", "requirements.txt"], checkout)
-    _run([bin_folder / "pip", "install", "--quiet", "-e", "."], checkout)
+    _run([*_pip(bin_folder), "-r", "requirements.txt"], checkout)
+    _run([*_pip(bin_folder), "-e", "."], checkout)
 
     said = _run(
         [
