@@ -8,7 +8,10 @@ from typing import NoReturn
 
 from rl_insight import without_pandas
 
-# Here, as a step that is looked up for `work` may make the first table or let pandas in.
+# Both here, before a script imports its step. The job's log tells where a library crashed, also one
+# that the processor cannot even load; and looking the step up may make the first table or let
+# pandas in.
+faulthandler.enable(sys.stderr)
 without_pandas.keep_out()
 
 
@@ -19,8 +22,6 @@ def work(step: Callable[..., object], *words: object) -> NoReturn:
     and then a thread of Arrow was still at work meanwhile, which aborted the process: the job
     counted as failed, and was done again.
     """
-    # The job's log tells where it crashed.
-    faulthandler.enable(sys.stderr)
     step(*words)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -29,6 +29,21 @@ def test_pyarrow_works_and_pandas_is_not_loaded() -> None:
     assert done.stdout.split() == ["pandas", "False", str(int(finders) + 1)], done.stderr
 
 
+def test_pandas_is_there_once_it_is_let_in_although_arrow_looked_for_it_in_vain() -> None:
+    program = """
+import sys
+from rl_insight import without_pandas
+without_pandas.keep_out()
+import pyarrow as pa
+made = pa.table({"a": [1, 2]})
+assert "pandas" not in sys.modules
+without_pandas.let_in()
+print(made.to_pandas()["a"].sum())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "3\n", done.stderr
+
+
 @pytest.mark.parametrize("parser", ["torch", "mstx", "nvtx", "auto"])
 def test_who_only_looks_at_the_input_waits_neither_for_numpy_nor_for_arrow(
     parser: str, tmp_path: Path
@@ -82,3 +97,11 @@ def test_a_job_that_fails_ends_as_failed() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1
     assert "ValueError" in done.stderr
+
+
+def test_a_job_that_crashes_while_it_imports_its_step_says_so() -> None:
+    # As where the processor has not what a library was compiled for.
+    program = "from rl_insight.pipeline.job import work; import os; os.abort()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode < 0
+    assert done.stderr.startswith("Fatal Python error: Aborted\n")
