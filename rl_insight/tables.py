@@ -63,13 +63,14 @@ def opened(path: Path) -> Iterator[pq.ParquetFile]:
 
     A thread of Arrow that holds the last of a file opened by Python waits for the interpreter, and
     ends the process with SIGABRT when that goes down first.
+    Raises OSError or ValueError when it cannot be opened or is no sound Parquet.
     """
     with open(path, "rb") as stream, pq.ParquetFile(stream, pre_buffer=False) as file:
         yield file
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read a Parquet file, or only `columns` of it."""
+    """Read a Parquet file, or only `columns` of it. Raises as `opened` does."""
     with opened(path) as file:
         content = file.read(list(columns) if columns is not None else None, use_threads=False)
     # Each row group has a dictionary of its own, and Arrow does not group by several.

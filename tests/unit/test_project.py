@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -66,6 +67,14 @@ LAYERS = (
     ("pipeline",),
     ("commandline", "help", "main"),
 )  # fmt: skip
+
+
+def test_the_architecture_names_the_modules_at_the_bottom_and_none_that_is_gone() -> None:
+    text = (CHECKOUT / "docs" / "architecture.md").read_text("utf-8")
+    assert [name for name in LAYERS[0] if f"`{name}`" not in text] == []
+    named = set(re.findall(r"\b(\w+\.py)`", text))
+    assert len(named) > 10
+    assert named <= {path.name for path in (CHECKOUT / "rl_insight").rglob("*.py")}
 
 
 # They meet in the tables only.
