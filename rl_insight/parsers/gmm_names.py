@@ -22,7 +22,6 @@ CUMSUM: Final = "cumsum"
 # By the argument group_list_type of torch_npu.npu_grouped_matmul; 0 is its default.
 KINDS: Final = (CUMSUM, "counts", "pairs")
 
-_DIRECTIONS = ("forward", "backward")
 _CALL = re.compile(
     r"(?P<api>[^.].*)\.(?:(?P<number>[0-9]+)\.(?P<way>forward|backward)"
     r"|(?P<module_way>forward|backward)\.(?P<module_number>[0-9]+))"

@@ -23,7 +23,6 @@ _MOST_REASONS = 3
 
 Row = Mapping[str, object]
 
-_Who = tuple[str, int | None, int | None]
 # Role, replica, step and, where steps are unknown, capture.
 _When = tuple[str, int | None, int | None, int | None]
 _Window = tuple[int, int]

@@ -102,11 +102,7 @@ def test_imports_go_downwards_only() -> None:
                 if parts[0] != "rl_insight" or parts[1] == "__version__":
                     continue
                 same = parts[1] == own
-                sideways = level[parts[1]] == level[own] and own in (
-                    "parsers",
-                    "analysis",
-                    "visualizers",
-                )
+                sideways = level[parts[1]] == level[own] and own in APART
                 assert same or (level[parts[1]] <= level[own] and not sideways), (
                     f"{module.name} imports {name}"
                 )
