@@ -12,6 +12,7 @@ from rl_insight.pipeline import filter_hints, layout
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.load_summary import LoadSummary, load_lines, summarise_loads
 from rl_insight.pipeline.missing import missing
+from rl_insight.pipeline.stage_summary import StageSummary, stage_lines, summarise_stages
 from rl_insight.pipeline.summary_tables import read
 from rl_insight.pipeline.terminal import duration, printable
 from rl_insight.pipeline.troubles import Trouble, sentence, troubles_of
@@ -52,6 +53,8 @@ class Summary:
     """Lanes whose rank is unknown."""
     loads: LoadSummary | None = None
     """Of a run that draws expert load."""
+    stages: StageSummary | None = None
+    """Of a run that draws a timeline."""
     timeline: bool = True
     """Whether the run draws a timeline."""
     hints: tuple[str, ...] = ()
@@ -104,6 +107,7 @@ def summarise(
         troubles=troubles_of(sources, statuses),
         unranked=unranked.as_py(),
         loads=summarise_loads(output) if "heatmap" in presets else None,
+        stages=summarise_stages(output) if "timeline" in presets else None,
         timeline="timeline" in presets,
         hints=tuple(_hints(sources, spans, roles)),
         missing=tuple(missing(output, filters) if filters else ()),
@@ -120,6 +124,7 @@ def lines(summary: Summary, outcome: "Outcome") -> list[str]:
         what = [count(summary.lanes, "lane"), count(summary.ranks, "rank")]
         what += [count(summary.steps, "step")] if summary.steps else []
         result.append(f"Drew {', '.join(what)}: {count(summary.spans, 'span')}.")
+        result += stage_lines(summary.stages) if summary.stages is not None else []
     elif summary.timeline or not summary.drawn:
         result.append(f"Nothing could be drawn{' on a timeline' if summary.drawn else ''}.")
     if summary.loads is not None and summary.drawn:

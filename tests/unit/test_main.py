@@ -17,7 +17,7 @@ from rl_insight.help import help_text
 from rl_insight.main import COMMANDS, main
 from rl_insight.pipeline import run as pipeline_run
 from rl_insight.pipeline.run import Outcome, RunRequest
-from rl_insight.schema import LANES, SOURCES, SPANS
+from rl_insight.schema import BREAKDOWN, LANES, SOURCES, SPANS
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +51,7 @@ def runs(monkeypatch, tmp_path):
             drawn = [{}] * self.sources.count("ok")
             for name, schema, content in (
                 ("sources", SOURCES, rows),
+                ("breakdown", BREAKDOWN, []),
                 ("spans", SPANS, drawn),
                 ("lanes", LANES, []),
             ):
@@ -236,7 +237,7 @@ def test_a_run_for_something_else_than_pictures_ends_well_without_tables(runs, c
     assert capsys.readouterr().out == "Took 2.0 s.\n"
 
 
-@pytest.mark.parametrize("name", ["sources", "spans", "lanes"])
+@pytest.mark.parametrize("name", ["sources", "spans", "lanes", "breakdown"])
 def test_a_run_for_pictures_does_not_end_well_without_tables(runs, capsys, name):
     runs.leave()
     runs.sources = None

@@ -11,7 +11,7 @@ from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.run import Outcome
 from rl_insight.pipeline.summary import Trouble, exit_code, lines, summarise
 from rl_insight.problems import Problem
-from rl_insight.schema import LANES, SOURCES, SPANS
+from rl_insight.schema import BREAKDOWN, LANES, SOURCES, SPANS
 
 
 def source(path, status="ok", detail=None, problems=(), parser="torch"):
@@ -33,6 +33,7 @@ def write(output, sources, spans=()):
     folder = output / "tables"
     folder.mkdir()
     tables.write(folder / "sources.parquet", tables.from_rows(SOURCES, sources))
+    tables.write(folder / "breakdown.parquet", tables.empty(BREAKDOWN))
     tables.write(folder / "spans.parquet", tables.from_rows(SPANS, list(spans)))
 
 
