@@ -11,8 +11,9 @@ from rl_insight.data.identity import UserRules
 from rl_insight.data.names import root_label
 from rl_insight.data.tree import File, Tree, scan
 from rl_insight.errors import InputError
-from rl_insight.parsers import PARSERS
+from rl_insight.parsers import PARSERS, Found
 from rl_insight.parsers.garbage import without_collection
+from rl_insight.pipeline.check_growing import changed, passed_over, unfinished
 from rl_insight.pipeline.check_inputs import Checked, Surroundings, check_input
 from rl_insight.pipeline.check_state import State
 from rl_insight.pipeline.discovery import (
@@ -23,6 +24,7 @@ from rl_insight.pipeline.discovery import (
     discover_all,
     known_to_others,
 )
+from rl_insight.pipeline.growing import Growing, settled
 from rl_insight.pipeline.preprocess_ascend import ASCEND
 from rl_insight.pipeline.preprocess_nsys import NSYS
 
@@ -65,7 +67,7 @@ class Census:
     @property
     def lacking(self) -> bool:
         """Whether anything is damaged or missing."""
-        bad = any(one.state != "whole" for one in self.inputs)
+        bad = any(one.state not in ("whole", "growing") for one in self.inputs)
         bad |= any(row.status in ("empty", "failed") for row in self.skipped)
         return bad or any(found.columns for found in self.coverage.values())
 
@@ -75,28 +77,34 @@ def take_census(
     wanted: Mapping[str, Sequence[str]],
     rules: UserRules,
     ranks: frozenset[int] | None = None,
+    settle_s: float = 0,
 ) -> Census:
     """Look at `folder` (or one file); `wanted` has the parsers of each preset, `rules` are
     those of `input.identity`.
 
     Reads the listing and the ends of files, and writes nothing. `ranks` are the only
-    ones that count, None for all. Raises InputError when the folder is missing or cannot be listed.
+    ones that count, None for all. What changed less than `settle_s` seconds ago, or meanwhile, is
+    still being written; 0 takes everything for final. Raises InputError when the folder is missing
+    or cannot be listed.
     """
-    tree = scan(folder)
+    tree, at_first = settled(lambda: scan(folder), settle_s)
     chosen = {preset: Wanted(names, Filters()) for preset, names in wanted.items()}
     nothing = None
     try:
         found = discover_all(tree, chosen, rules)
     except InputError as error:
         found, nothing = Discovery(), str(error).removeprefix("input.path: ")
+    looked = _look_at_all(found, tree, rules)
+    growing = _growing(looked, tree, at_first) if settle_s else at_first
     inputs = [
         one
-        for one in _look_at_all(found, tree, rules)
+        for one in (unfinished(one, of, growing) for one, of in looked)
         if ranks is None or one.who.rank_id is None or one.who.rank_id in ranks
     ]
     if inputs and not any(one.gives or one.state == "raw" for one in inputs):
         what = "its only input" if len(inputs) == 1 else f"any of its {len(inputs):,} inputs"
-        nothing = f"nothing can be read of {what}"
+        yet = " yet" if any(one.state == "growing" for one in inputs) else ""
+        nothing = f"nothing can be read{yet} of {what}"
     by_time = sorted(tree.files, key=lambda file: file.mtime_ns)
     claimed = found.inputs() | {row.path for row in found.skipped}
     # The tree of one file is the folder around it, of which the rest was not asked for.
@@ -114,7 +122,7 @@ def take_census(
         oldest=by_time[0] if by_time else None,
         newest=by_time[-1] if by_time else None,
         inputs=tuple(inputs),
-        skipped=tuple(found.skipped),
+        skipped=tuple(passed_over(row, growing) for row in found.skipped),
         coverage=covered,
         unclaimed=len(unclaimed.difference(*others.values())),
         others={name: number for name, own in others.items() if (number := len(own & unclaimed))},
@@ -145,7 +153,15 @@ def _unfinished(
             yield f"{where} rank {who.rank_id}: only an unfinished {ending} is there: {row.path}"
 
 
-def _look_at_all(found: Discovery, tree: Tree, rules: UserRules) -> list[Checked]:
+def _growing(looked: Iterable[tuple[Checked, Found]], tree: Tree, at_first: Growing) -> Growing:
+    """What grows: what did `at_first`, and the files of what is not whole that changed since."""
+    doubtful = {file for one, of in looked if one.state != "whole" for file in of.files}
+    later = changed(tree, doubtful)
+    return Growing.of(at_first.files | later) if later else at_first
+
+
+def _look_at_all(found: Discovery, tree: Tree, rules: UserRules) -> list[tuple[Checked, Found]]:
+    """All inputs as they look, each with what it was found as, sorted by path."""
     around = Surroundings(
         tree=tree,
         files={file.path: file for file in tree.files},
@@ -156,8 +172,8 @@ def _look_at_all(found: Discovery, tree: Tree, rules: UserRules) -> list[Checked
     jobs = [(PARSERS.get(name), one) for name, some in found.found.items() for one in some]
     # Threads made it slower: reading the ends of small files is mostly Python.
     with without_collection():
-        inputs = [check_input(one, parser, around) for parser, one in jobs]
-    return sorted(inputs, key=lambda one: one.path)
+        inputs = [(check_input(one, parser, around), one) for parser, one in jobs]
+    return sorted(inputs, key=lambda pair: pair[0].path)
 
 
 def _raw(tree: Tree, parsers: Collection[str]) -> dict[str, State]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rl_insight.config import parse_ranks
+from rl_insight.config import KEYS, parse_ranks
 from rl_insight.config_model import PRESETS
 from rl_insight.data.identity import UserRules, compile_rules
 from rl_insight.errors import UsageError
@@ -17,7 +17,7 @@ from rl_insight.pipeline.discovery import AUTO, parser_names
 
 HELP = """\
 usage: rl-insight check FOLDER [--json] [--profiler-type NAME] [--preset NAME] [--rank-list RANKS]
-                               [--identity REGEX]
+                               [--identity REGEX] [--settle SECONDS]
 
 Says what lies below FOLDER, or what one file is, before anything is drawn: which roles, steps and
 ranks, in which formats and sizes, what is missing, what is damaged, and what to do about it. It
@@ -33,12 +33,14 @@ have; their stages and steps, and ranks below a launcher, are known only once th
   --rank-list RANKS     Look at these ranks only: 0,1,4-7. Default: all.
   --identity REGEX      As input.identity: what in a path is role, rank, step, replica, host.
                         May be given several times.
+  --settle SECONDS      What changed less than so many seconds ago is still being written, and not
+                        damaged. Default: 1; 0 takes everything for final.
 
 Exit codes: 0 all is there and whole, 1 there is nothing to draw, 2 the command is mistaken,
 3 something is damaged, empty or missing.
 """
 
-_VALUES = ("--profiler-type", "--preset", "--rank-list", "--identity")
+_VALUES = ("--profiler-type", "--preset", "--rank-list", "--identity", "--settle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class CheckOrder:
     ranks: frozenset[int] | None
     rules: UserRules
     as_json: bool = False
+    settle_s: float = 1
 
 
 def command(words: Sequence[str]) -> int:
@@ -66,7 +69,7 @@ def command(words: Sequence[str]) -> int:
         preset: parser_names(order.profiler_type if preset == "timeline" else AUTO, preset)
         for preset in order.presets
     }
-    census = take_census(order.folder, wanted, order.rules, order.ranks)
+    census = take_census(order.folder, wanted, order.rules, order.ranks, order.settle_s)
     code = exit_code(census)
     print(as_json(census, code) if order.as_json else "\n".join(report(census)))
     return code
@@ -116,7 +119,16 @@ def parse(words: Sequence[str]) -> CheckOrder:
         ranks=ranks,
         rules=compile_rules(expressions),
         as_json=wants_json,
+        settle_s=_settle_s(values["--settle"]),
     )
+
+
+def _settle_s(text: str) -> float:
+    key = KEYS["input.settle"]
+    try:
+        return float(str(key.kind.read(text or key.default)))
+    except ValueError as error:
+        raise UsageError(f"--settle: {error}") from error
 
 
 def _presets(preset: str, profiler_type: str) -> tuple[str, ...]:

@@ -58,9 +58,9 @@ class Checked:
     """One input: `ailments` pair a relative path with what is wrong there.
 
     `state` is `raw` for what has to be exported first, `hopeless` for what never can be, `empty`
-    and `unreadable` where no file of it can be used, and `damaged` where anything is lost. `gives`
-    is False when nothing of it would be drawn. `formats` are those of its files, gzip apart:
-    `json.gz`. Sizes in bytes, times in ns.
+    and `unreadable` where no file of it can be used, `damaged` where anything is lost, and
+    `growing` while it is written. `gives` is False when nothing of it would be drawn. `formats` are
+    those of its files, gzip apart: `json.gz`. Sizes in bytes, times in ns.
     """
 
     path: str
@@ -83,7 +83,9 @@ class Checked:
         if role is None and self.parser == "nvtx" and who.rank_id is not None:
             # The stages are inside; that the process was recorded is known without them.
             role = WORKER_PROCESS
-        return Recorded(role, who.replica, who.rank_id, who.step, who.world_size, self.gives)
+        # Of what is being written nothing is lost, though nothing may be there yet.
+        gives = self.gives or self.state == "growing"
+        return Recorded(role, who.replica, who.rank_id, who.step, who.world_size, gives)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ from rl_insight.data.coverage_words import sentences
 from rl_insight.data.tree import File
 from rl_insight.pipeline.check import Census
 from rl_insight.pipeline.check_grid import grid_lines
+from rl_insight.pipeline.check_growing import STILL_GROWING
 from rl_insight.pipeline.check_inputs import WORKER_PROCESS
+from rl_insight.pipeline.kinds_named import MOST_NAMED, Kind, blocks
 from rl_insight.pipeline.terminal import printable
 from rl_insight.plain_text import count
 from rl_insight.shell_words import command_line
@@ -21,6 +23,7 @@ _MOST_LINES = 12
 _MOST_TROUBLES = 30
 # Of these the sentence says more than the code.
 _EACH = ("wrong_content", "gave_nothing", "partly_read")
+_STATES = {"growing": "still being written"}
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -33,8 +36,9 @@ def report(census: Census) -> list[str]:
         ("Inputs", _inputs(census)),
         *_grids(census),
         ("Missing" if census.missing else "Not known", _capped(_missing(census), _MOST_LINES)),
-        ("Damaged, empty, or not to be read as it is", _capped(_troubles(census), _MOST_TROUBLES)),
-        ("Passed over", _capped(_skipped(census), _MOST_LINES)),
+        ("Damaged, empty, or not to be read as it is", _named(_troubles(census), _MOST_TROUBLES)),
+        ("Still being written", _named(_growing(census), _MOST_LINES)),
+        ("Passed over", _named(_skipped(census), _MOST_LINES)),
         ("To do", list(actions(census))),
     ):
         if body:
@@ -64,6 +68,11 @@ def actions(census: Census) -> Iterator[str]:
     copied = sum(one.state in ("damaged", "empty", "unreadable") for one in census.inputs)
     if copied:
         yield f"copy {count(copied, 'damaged input')} again, if the job's own disk has more of them"
+    growing = sum(one.state == "growing" for one in census.inputs)
+    if growing:
+        words = ["rl-insight", "check", str(census.root)]
+        what = count(growing, "input")
+        yield f"look again at {what} still being written: {command_line(words)}"
     ready = Counter(one.parser for one in census.inputs if one.gives)
     presets = {one.parser: one.preset for one in census.inputs}
     for parser, number in ready.most_common():
@@ -90,7 +99,9 @@ def _inputs(census: Census) -> list[str]:
         formats = Counter(name for one in own for name in one.formats)
         listed = ", ".join(f"{name} {number:,}" for name, number in formats.most_common(6))
         states = Counter(one.state for one in own)
-        told = ", ".join(f"{number:,} {state}" for state, number in states.most_common())
+        told = ", ".join(
+            f"{number:,} {_STATES.get(state, state)}" for state, number in states.most_common()
+        )
         size = _size(sum(one.size_bytes for one in own))
         lines.append(
             f"{parser}: {count(len(own), 'input')}, {size}: {told}; {listed or 'no files'}"
@@ -123,29 +134,47 @@ def _missing(census: Census) -> list[str]:
     return lines
 
 
-def _troubles(census: Census) -> list[str]:
-    """One line for each thing that is wrong, those of the same kind in one."""
+def _troubles(census: Census) -> list[Kind]:
+    """What is wrong, by kind."""
     kinds: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
     for one in census.inputs:
         for path, ailment in one.ailments:
             text = ailment.text if ailment.code in _EACH else ""
-            kinds[one.parser, ailment.code, text].append((path, ailment.text))
+            if ailment.code != STILL_GROWING:
+                kinds[one.parser, ailment.code, text].append((path, ailment.text))
     return [_kind(found) for found in kinds.values()]
 
 
-def _skipped(census: Census) -> list[str]:
+def _growing(census: Census) -> list[Kind]:
+    found = [
+        (path, ailment.text)
+        for one in census.inputs
+        for path, ailment in one.ailments
+        if ailment.code == STILL_GROWING
+    ]
+    return [_kind(found)] if found else []
+
+
+def _skipped(census: Census) -> list[Kind]:
     kinds: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row in census.skipped:
         kinds[row.status, row.reason].append((row.path, row.reason))
     return [_kind(found) for found in kinds.values()]
 
 
-def _kind(found: list[tuple[str, str]]) -> str:
-    path, text = found[0]
-    example = printable(path, 160)
-    if len(found) > 1:
-        example = f"{len(found):,} times, such as {example}"
-    return f"{example}: {printable(text)}"
+def _kind(found: list[tuple[str, str]]) -> Kind:
+    named = [(path, printable(text)) for path, text in found[:MOST_NAMED]]
+    return Kind(len(found), f"{len(found):,} times", named)
+
+
+def _named(kinds: list[Kind], most: int) -> list[str]:
+    lines = [line for block in blocks(kinds[:most]) for line in block]
+    more = len(kinds) - most
+    if more > 0:
+        lines.append(f"and {count(more, 'more kind')}; --json has all")
+    elif len(lines) < sum(kind.number for kind in kinds):
+        lines.append("--json names each of them")
+    return lines
 
 
 def _capped(lines: list[str], most: int) -> list[str]:

@@ -10,7 +10,7 @@ from rl_insight.parsers import Found, Parser
 from rl_insight.pipeline import check_small
 from rl_insight.problems import LEFTOVER
 
-State = Literal["whole", "damaged", "empty", "raw", "hopeless", "unreadable"]
+State = Literal["whole", "growing", "damaged", "empty", "raw", "hopeless", "unreadable"]
 
 Looked = list[tuple[File, Health]]
 Ailments = list[tuple[str, Ailment]]

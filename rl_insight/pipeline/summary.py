@@ -15,7 +15,7 @@ from rl_insight.pipeline.missing import missing
 from rl_insight.pipeline.stage_summary import StageSummary, stage_lines, summarise_stages
 from rl_insight.pipeline.summary_tables import read
 from rl_insight.pipeline.terminal import duration, printable
-from rl_insight.pipeline.troubles import Trouble, sentence, troubles_of
+from rl_insight.pipeline.troubles import Trouble, sentences, troubles_of
 from rl_insight.plain_text import count
 from rl_insight.schema import SPANS, STATUSES
 from rl_insight.table_names import HEATMAP_TABLES, TIMELINE_TABLES
@@ -137,7 +137,7 @@ def lines(summary: Summary, outcome: "Outcome") -> list[str]:
     if len(summary.missing) > _SHOWN_MISSING:
         rest = count(len(summary.missing) - _SHOWN_MISSING, "more line")
         result.append(f"  and {rest} of what is missing")
-    result += [f"  {sentence(trouble)}" for trouble in summary.troubles[:_SHOWN_TROUBLES]]
+    result += [f"  {line}" for line in sentences(summary.troubles[:_SHOWN_TROUBLES])]
     more = len(summary.troubles) - _SHOWN_TROUBLES
     if more > 0:
         result.append(f"  and {count(more, 'more kind')} of trouble")

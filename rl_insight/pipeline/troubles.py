@@ -1,12 +1,14 @@
 """The kinds of trouble that a run had with its inputs, as they are told after it."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rl_insight.pipeline import filter_hints
+from rl_insight.pipeline.kinds_named import MOST_NAMED, Kind, blocks
 from rl_insight.pipeline.terminal import printable
 from rl_insight.plain_text import count, holds_command
 from rl_insight.problems import CLOCK, explained
@@ -20,28 +22,40 @@ _LONGEST_COMMAND = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One kind of trouble: how many sources have it, and the first of them as an example."""
+    """One kind of trouble: how many sources have it, and the first of them as an example.
+
+    `others` are the paths and details of the next ones, as many as are to be named.
+    """
 
     status: str
     code: str | None
     sources: int
     example: str
     detail: str | None
+    others: tuple[tuple[str, str | None], ...] = ()
 
 
-def sentence(trouble: Trouble) -> str:
-    """One kind of trouble on one line for a terminal."""
-    what, detail = trouble.status, trouble.detail
+def sentences(troubles: Iterable[Trouble]) -> list[str]:
+    """The kinds of trouble in lines for a terminal, which name the inputs where they are few."""
+    return [line for block in blocks(map(_kind, troubles)) for line in block]
+
+
+def _kind(trouble: Trouble) -> Kind:
+    named = ((trouble.example, trouble.detail), *trouble.others)
+    return Kind(
+        number=trouble.sources,
+        counted=count(trouble.sources, "input"),
+        named=[(path, _words(trouble, detail)) for path, detail in named],
+        opening="read with doubts: " if trouble.status == "ok" else f"{trouble.status}: ",
+    )
+
+
+def _words(trouble: Trouble, detail: str | None) -> str:
     if trouble.status == "ok":
         words = trouble.code or ""  # as docs/broken.md has it
-        what, detail = "read with doubts", f"{words} ({detail})" if detail else words
-    example = printable(trouble.example, 160)
-    if trouble.sources > 1:
-        example = f"{count(trouble.sources, 'input')}, such as {example}"
-    if not detail:
-        return f"{what}: {example}"
-    limit = _LONGEST_COMMAND if holds_command(detail) else _LONGEST_DETAIL
-    return f"{what}: {example}: {printable(detail, limit)}"
+        detail = f"{words} ({detail})" if detail else words
+    limit = _LONGEST_COMMAND if holds_command(detail or "") else _LONGEST_DETAIL
+    return printable(detail or "", limit)
 
 
 def troubles_of(sources: pa.Table, statuses: list[str]) -> tuple[Trouble, ...]:
@@ -53,12 +67,16 @@ def troubles_of(sources: pa.Table, statuses: list[str]) -> tuple[Trouble, ...]:
     paths, details = sources["path"], sources["detail"]
     first: dict[tuple[str, str], Trouble] = {}
     counts: dict[tuple[str, str], int] = {}
+    others: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
 
     def note(at: int, status: str, code: str | None, detail: str | None) -> None:
         key = (status, code or filter_hints.kind(detail) or _PARTICULAR.sub("#", detail or ""))
         counts[key] = counts.get(key, 0) + 1
+        path = paths[at].as_py() or ""
         if key not in first:
-            first[key] = Trouble(status, code, 1, paths[at].as_py() or "", detail)
+            first[key] = Trouble(status, code, 1, path, detail)
+        elif counts[key] <= MOST_NAMED:
+            others.setdefault(key, []).append((path, detail))
 
     for at, (status, found) in enumerate(zip(statuses, _gravest(sources), strict=True)):
         if status == "ok" and found.worst is None:
@@ -72,7 +90,14 @@ def troubles_of(sources: pa.Table, statuses: list[str]) -> tuple[Trouble, ...]:
             note(at, "ok", *found.clock)
     order = ("failed", "empty", "salvaged", "ok", "skipped")
     ranked = sorted(first, key=lambda key: (order.index(key[0]), -counts[key]))
-    return tuple(replace(first[key], sources=counts[key]) for key in ranked)
+    return tuple(
+        replace(
+            first[key],
+            sources=counts[key],
+            others=tuple(others.get(key, ())) if counts[key] <= MOST_NAMED else (),
+        )
+        for key in ranked
+    )
 
 
 @dataclass(slots=True)

@@ -59,7 +59,8 @@ def run(tmp_path):
 
 
 def told(capsys, *words):
-    code = main(["check", *map(str, words)])
+    # What a test has written is complete: nobody waits for it to settle.
+    code = main(["check", "--settle=0", *map(str, words)])
     return code, capsys.readouterr().out
 
 
@@ -371,6 +372,21 @@ def test_a_cell_of_which_only_a_leftover_is_there(run, capsys):
     assert out.count("only an unfinished .tmp is there") == 1
     (said,) = as_json(capsys, run)["unfinished"]
     assert said.startswith("actor_update step 2 rank 1: only an unfinished .tmp is there: actor_")
+
+
+@pytest.mark.parametrize("number", [1, 5, 6])
+def test_of_up_to_five_damaged_files_each_is_named(tmp_path, capsys, number):
+    for rank in range(6):
+        content = trace(rank, 6) if rank >= number else trace(rank, 6, events=50)[:-20]
+        place(tmp_path, f"actor_update/prof_rank-{rank}.json.gz", content)
+    out = told(capsys, tmp_path)[1]
+    section = out.partition("Damaged, empty, or not to be read as it is:\n")[2].partition("\n\n")[0]
+    named = [rank for rank in range(6) if f"actor_update/prof_rank-{rank}.json.gz" in section]
+    assert named == (list(range(number)) if number <= 5 else [0])
+    assert ("6 times, such as actor_update/prof_rank-0" in section) == (number == 6)
+    assert ("--json names each of them" in section) == (number == 6)
+    # However it is told, it is one sentence.
+    assert section.count("the gzip has no end") == 1
 
 
 def test_files_of_others_are_not_called_unknown(run, capsys):

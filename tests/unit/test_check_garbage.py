@@ -250,7 +250,10 @@ def test_different_garbage_has_a_line_each(
         (tmp_path / RANK_4.replace("rank4", f"rank{rank}")).write_bytes(gzip.compress(content))
     assert main(["check", str(tmp_path)]) == 3
     out = capsys.readouterr().out
-    assert "2 times, such as actor-rollout-ref_actor-update_step1_rank0" in out
+    lines = [line.strip() for line in out.splitlines()]
+    (at,) = [at for at, line in enumerate(lines) if line.startswith("2 times: ")]
+    assert "HTML" in lines[at]
+    assert lines[at + 1 : at + 3] == [RANK_4.replace("rank4", f"rank{rank}") for rank in (0, 1)]
     assert "pid1004_20260814122112000.json.gz: JSON of another kind" in out
 
 

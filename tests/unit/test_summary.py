@@ -78,7 +78,14 @@ def test_sources_are_counted_by_status_and_troubles_by_kind(mixed):
     assert (summary.lanes, summary.spans, summary.ranks, summary.steps) == (6, 8, 2, 2)
     assert (summary.drawn, summary.damaged) == (True, 5)
     assert summary.troubles == (
-        Trouble("failed", None, 2, "a/rank4.json.gz", "not gzip: begins with 'abc'"),
+        Trouble(
+            "failed",
+            None,
+            2,
+            "a/rank4.json.gz",
+            "not gzip: begins with 'abc'",
+            (("a/rank5.json.gz", "not gzip: begins with 'xyz'"),),
+        ),
         Trouble("failed", None, 1, "a/rank6.json.gz", "is a folder"),
         Trouble("empty", None, 1, "a/rank7.json.gz", "holds no events"),
         Trouble("salvaged", "truncated", 1, "a/rank3.json.gz", "cut off after 4096 bytes"),
@@ -89,7 +96,14 @@ def test_sources_are_counted_by_status_and_troubles_by_kind(mixed):
             "a/rank2.json.gz",
             "3 events that end before they start were left out, such as aten::mm",
         ),
-        Trouble("skipped", None, 2, "a/async_llm_1.json.gz", "rank 9 is not in input.rank_list"),
+        Trouble(
+            "skipped",
+            None,
+            2,
+            "a/async_llm_1.json.gz",
+            "rank 9 is not in input.rank_list",
+            (("a/async_llm_2.json.gz", "rank 10 is not in input.rank_list"),),
+        ),
     )
 
 
@@ -108,9 +122,13 @@ def test_a_doubtful_time_is_told_beside_what_was_lost(tmp_path):
         ],
         [span("update", 0)],
     )
-    assert lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))[2:6] == [
-        "  salvaged: 2 inputs, such as a: breaks off",
-        "  read with doubts: 2 inputs, such as a: clock_unknown (no date)",
+    assert lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))[2:10] == [
+        "  salvaged: 2 inputs: breaks off",
+        "    a",
+        "    b",
+        "  read with doubts: 2 inputs: clock_unknown (no date)",
+        "    a",
+        "    c",
         "  read with doubts: d: no_time (1 event without a time was left out)",
         "  read with doubts: d: clock_skew (3 s late)",
     ]
@@ -128,13 +146,15 @@ def test_the_summary_says_what_was_read_drawn_and_left_out(mixed):
         "Read 4 of 8 inputs.",
         "Drew 6 lanes, 2 ranks, 2 steps: 8 spans.",
         "  rank unknown: 2 lanes; input.identity can tell it from the path",
-        "  failed: 2 inputs, such as a/rank4.json.gz: not gzip: begins with 'abc'",
+        "  failed: a/rank4.json.gz: not gzip: begins with 'abc'",
+        "  failed: a/rank5.json.gz: not gzip: begins with 'xyz'",
         "  failed: a/rank6.json.gz: is a folder",
         "  empty: a/rank7.json.gz: holds no events",
         "  salvaged: a/rank3.json.gz: cut off after 4096 bytes",
         "  read with doubts: a/rank2.json.gz: negative_duration (3 events that end before they "
         "start were left out, such as aten::mm)",
-        "  skipped: 2 inputs, such as a/async_llm_1.json.gz: rank 9 is not in input.rank_list",
+        "  skipped: a/async_llm_1.json.gz: rank 9 is not in input.rank_list",
+        "  skipped: a/async_llm_2.json.gz: rank 10 is not in input.rank_list",
         f"  Every input and its problems: {mixed}/tables/sources.parquet",
         f"Open {page}",
         "Took 1 min 23 s.",
@@ -168,6 +188,27 @@ def test_a_run_of_thousands_of_bad_files_is_told_in_a_few_lines(tmp_path):
         f"  Every input and its problems: {tmp_path}/tables/sources.parquet",
         "Took 1.0 s.",
     ]
+
+
+@pytest.mark.parametrize("number", [2, 5, 6])
+def test_of_up_to_five_inputs_each_is_named(tmp_path, number):
+    write(tmp_path, [source(f"r{n}", "failed", "the file is empty") for n in range(number)])
+    told = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))[2:-2]
+    if number <= 5:
+        named = [f"    r{n}" for n in range(number)]
+        assert told == [f"  failed: {number} inputs: the file is empty", *named]
+    else:
+        assert told == ["  failed: 6 inputs, such as r0: the file is empty"]
+
+
+def test_many_kinds_of_few_inputs_each_do_not_fill_the_screen(tmp_path):
+    bad = [source(f"r{k}-{n}", "failed", "odd" + "x" * k) for k in range(12) for n in range(5)]
+    write(tmp_path, bad)
+    told = lines(summarise(tmp_path), Outcome(0, tmp_path, 1.0, ()))[2:-2]
+    # Each kind has a line of its own, and beside these there are at most 30.
+    assert len(told) == 12 + 30
+    assert sum("5 inputs: odd" in line for line in told) == 6
+    assert sum("5 inputs, such as r" in line for line in told) == 6
 
 
 def test_a_command_is_never_cut_so_that_it_can_be_copied(tmp_path):
@@ -222,10 +263,12 @@ def test_a_role_that_no_capture_has_is_told_with_those_that_there_are(tmp_path):
     ]
     write(tmp_path, left)
     told = lines(summarise(tmp_path, roles=["actor_updat"]), Outcome(0, tmp_path, 1.0, ()))
-    assert told[1:5] == [
+    assert told[1:7] == [
         "Nothing could be drawn.",
         "  no capture has the role actor_updat; there are actor_update, critic_update, reward",
-        f"  skipped: 3 inputs, such as a: {reason.format('actor_update')}",
+        f"  skipped: a: {reason.format('actor_update')}",
+        "  skipped: b: roles actor_update, reward are not among the chosen roles",
+        f"  skipped: c: {reason.format('unknown')}",
         "  skipped: d: rank 3 is not in input.rank_list",
     ]
     # Whoever is there is not said to be missing, under any of its names.
