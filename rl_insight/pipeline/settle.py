@@ -51,8 +51,7 @@ def settle_lanes(
     ]
     # First, since captures of one host are put on one clock.
     infer_from_siblings(complete, paths)
-    _shift(complete, windows)
-    infer_steps(complete)
+    infer_steps(complete, _shift(complete, windows))
     _count_captures(complete)
     for at, text in clock_far.far(complete).items():
         complete[at]["doubts"] = [*_doubts(complete[at]), (CLOCK_FAR, "warning", text)]
@@ -157,8 +156,10 @@ def _completed(row: Row, path: str, stages: frozenset[str], options: MergeOption
     }
 
 
-def _shift(lanes: Sequence[Row], windows: Mapping[str, Sequence[Window]]) -> None:
-    """Put all lanes on one clock, and note what is doubtful about it."""
+def _shift(
+    lanes: Sequence[Row], windows: Mapping[str, Sequence[Window]]
+) -> Sequence[Sequence[Window]]:
+    """Put all lanes on one clock, and note what is doubtful about it; gives their stages on it."""
     stages = [_stages(row, windows.get(str(row["lane_id"]), ())) for row in lanes]
     shifts = clock.shifts([_timed(row, own) for row, own in zip(lanes, stages, strict=True)])
     for row, own, shift in zip(lanes, stages, shifts, strict=True):
@@ -181,6 +182,7 @@ def _shift(lanes: Sequence[Row], windows: Mapping[str, Sequence[Window]]) -> Non
                 f"{'after' if late > 0 else 'before'} those of {right}: their clocks may differ"
             )
             row["doubts"] = [*_doubts(row), ("clock_skew", "warning", text)]
+    return stages
 
 
 def _stages(row: Row, windows: Sequence[Window]) -> list[Window]:

@@ -288,6 +288,25 @@ def test_overlaps_equal_those_of_a_comparison_of_all_with_all() -> None:
                 assert simultaneous(rows) == expected, (first, second, third)
 
 
+def test_a_rollout_inside_a_whole_step_is_told_by_the_stages_of_that_step() -> None:
+    lanes = [
+        lane("t1", 1000, 1500, role="train", step=1),
+        lane("t2", 1500, 2000, role="train", step=2),
+        lane("r", 1010, 1300, role="agent_loop_rollout"),
+    ]
+    paths = {str(row["source_id"]): f"{row['source_id']}.json" for row in lanes}
+    for begun, step in ((1310, 1), (1005, 2)):  # after the rollout, and as it begins
+        windows = {
+            "t1-0": [("rollout_generate", 1005, 1305), ("actor_update", begun, 1490)],
+            "t2-0": [("actor_update", begun + 500, 1990)],
+        }
+        rollout = by_source(settle_lanes(lanes, paths, {}, options(), windows))["r"]
+        assert (rollout["step"], rollout["step_source"]) == (step, "inferred")
+        assert rollout["doubts"] == [
+            ("step_inferred", "info", f"step {step}, from the training that follows it")
+        ]
+
+
 def test_no_lanes_are_settled_to_no_lanes() -> None:
     assert settled({}).lanes == []
 
