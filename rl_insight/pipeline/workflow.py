@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -236,7 +237,19 @@ def _input_path(config: Config, output: Path) -> Path:
 def _showable(file: str, path: Path) -> bool:
     if len(file) > _LONGEST_SHOWN or _PLAIN_PATH.fullmatch(file) is None:
         return False
-    return os.access(path, os.R_OK)
+    return os.access(path, os.R_OK) and not _dated_ahead(path)
+
+
+def _dated_ahead(path: Path) -> bool:
+    """Whether a file is dated later than now, as by a node whose clock is ahead.
+
+    Snakemake takes a job whose input is newer than its output for failed, also an `ancient` one.
+    """
+    try:
+        newest = max(path.stat().st_mtime, path.lstat().st_mtime)
+    except OSError:
+        return False
+    return newest > time.time()
 
 
 def _table(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,17 @@ def test_a_file_that_vanished_since_does_not_end_the_run(
     (root / "rank0.note").unlink()
     monkeypatch.chdir(found.output)
     assert sorted(len(found.rank_files(u.parser, u.name)) for u in found.manifest.units) == [0, 1]
+
+
+def test_a_file_from_a_clock_that_is_ahead_is_not_shown(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead = time.time() + 3_600
+    os.utime(root / "rank0.note", (ahead, ahead))
+    found = prepared(root)
+    monkeypatch.chdir(found.output)
+    shown = [found.rank_files(u.parser, u.name) for u in found.manifest.units]
+    assert sorted(shown) == [[], ["parsed/.input/rank1.note"]]
 
 
 def test_a_path_of_four_thousand_characters_is_not_shown(

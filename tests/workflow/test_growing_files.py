@@ -1,7 +1,9 @@
 """Files that somebody writes to while a run looks at them."""
 
+import os
 import shutil
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,3 +88,21 @@ def test_captures_that_were_copied_just_now_are_complete(
     assert first.jobs == Counter({"parse": 4, "merge": 1, "timeline_html": 1}), first.text
     assert "growing" not in first.text
     assert run(output, *words).jobs == Counter()
+
+
+def test_captures_from_a_clock_that_is_ahead_are_drawn_and_not_read_again(
+    captures: Captures, tmp_path: Path
+) -> None:
+    # GIVEN four captures, one of which is dated an hour from now, and one in another century
+    source, output = captures("*actor-update_step1_*"), tmp_path / "out"
+    first, second, *_ = sorted(source.iterdir())
+    for path, moment in ((first, time.time() + 3_600), (second, 4_000_000_000)):
+        os.utime(path, (moment, moment))
+    words = ("--input-path", str(source), "--profiler-type", "torch")
+    # WHEN they are drawn, and drawn again
+    done, again = run(output, *words), run(output, *words)
+    # THEN all four are there, and there was nothing to do
+    assert done.code == 0, done.text
+    assert {row["status"] for row in rows(output, "sources")} == {"ok"}
+    assert {row["rank_id"] for row in rows(output, "spans")} == {0, 1, 2, 3}
+    assert not again.jobs, again.text
