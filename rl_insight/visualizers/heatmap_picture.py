@@ -145,8 +145,8 @@ def _head(
         sentence = "; ".join(drawing)
         parts.append(_Text(f"{sentence[0].upper()}{sentence[1:]}.", _NOTE_POINTS, SOFT, False))
     parts += [_Text(note, _NOTE_POINTS, SOFT, False) for note in heading.notes]
-    if heading.not_read:
-        parts.append(_Text(heading.not_read, _TEXT_POINTS, ALARM, True))
+    if heading.lost:
+        parts.append(_Text(heading.lost, _TEXT_POINTS, ALARM, True))
     return _broken(parts, room, at_scale)
 
 

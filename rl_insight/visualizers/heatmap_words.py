@@ -28,7 +28,7 @@ class Heading:
     """The lines above the picture.
 
     `facts` say what is shown, `reading` how it was read, `key` is the figure to remember; `notes`
-    are whole sentences; `not_read` is None when all was read.
+    are whole sentences; `lost` is None when all was read.
     """
 
     title: str
@@ -36,7 +36,7 @@ class Heading:
     reading: tuple[str, ...]
     key: str | None
     notes: tuple[str, ...]
-    not_read: str | None
+    lost: str | None
 
 
 def heading(heatmap: Heatmap) -> Heading:
@@ -47,14 +47,13 @@ def heading(heatmap: Heatmap) -> Heading:
     title = (
         f"{_name(heatmap)} {who} — {count(len(rows), 'snapshot')}, {count(rows.experts, 'expert')}"
     )
-    failed = heatmap.troubled("failed")
     return Heading(
         title=title,
         facts=(_step_words(heatmap), _role_words(heatmap), _layer_words(heatmap), *_view(heatmap)),
         reading=(_kind_words(heatmap.kinds), *_reading(heatmap)),
         key=_key(heatmap),
         notes=notes(heatmap, _SHOWN_NOTES),
-        not_read=f"{failed:,} of {count(heatmap.sources, 'input')} not read" if failed else None,
+        lost=_lost(heatmap),
     )
 
 
@@ -130,6 +129,19 @@ def notes(heatmap: Heatmap, most: int) -> tuple[str, ...]:
             f"+{count(rest, 'more note')} in tables/expert_load.parquet",
         )
     return (*lacking, *sentences)
+
+
+def _lost(heatmap: Heatmap) -> str | None:
+    """How many inputs gave nothing, or not all that they should have."""
+    inputs = count(heatmap.sources, "input")
+    kinds = (("failed", "not read"), ("salvaged", "read in part"))
+    numbers = [(heatmap.troubled(status), words) for status, words in kinds]
+    # Of how many is said once.
+    told = [f"{number:,} {words}" for number, words in numbers if number]
+    if not told:
+        return None
+    first, _, words = told[0].partition(" ")
+    return ", ".join([f"{first} of {inputs} {words}", *told[1:]])
 
 
 def _name(heatmap: Heatmap) -> str:

@@ -374,6 +374,41 @@ def test_notes_and_inputs_that_were_not_read_are_said(draw: Draw) -> None:
     assert "1 of 3 inputs not read" in words
 
 
+@pytest.mark.parametrize(
+    ("statuses", "said"),
+    [
+        (["salvaged"], "1 of 3 inputs read in part"),
+        (["failed", "salvaged", "salvaged"], "1 of 5 inputs not read, 2 read in part"),
+    ],
+)
+def test_inputs_read_in_part_are_said_as_loudly_as_those_not_read(
+    statuses: list[str], said: str, draw: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = expert_tables.training(ranks=2, layers=2)
+    for number, status in enumerate(statuses):
+        made.source(f"x{number}", f"step_1/a/rank{number}", status=status, detail="Cut off.")
+    alarms: list[str] = []
+    write = ink.Paper.text
+
+    def text(
+        paper: ink.Paper,
+        x: float,
+        y: float,
+        text: str,
+        points: float,
+        colour: str = ink.INK,
+        **more,
+    ) -> None:  # type: ignore[no-untyped-def]
+        if colour == ink.ALARM:
+            alarms.append(text)
+        write(paper, x, y, text, points, colour, **more)
+
+    monkeypatch.setattr(ink.Paper, "text", text)
+    draw(made)
+
+    assert alarms == [said]
+
+
 def test_an_unknown_colour_map_is_said(draw: Draw) -> None:
     words = draw(expert_tables.training(layers=2), cmap="virdis").words
 
