@@ -148,6 +148,20 @@ class Paper:
             PathPatch(path, facecolor=colour, linewidth=0, antialiased=False, zorder=above)
         )
 
+    def shapes(
+        self, outlines: Sequence[Sequence[tuple[float, float]]], colour: str, above: float = 1
+    ) -> None:
+        """Fill outlines of corners (x, y), each closed from its last to its first."""
+        if not len(outlines):
+            return
+        corners = [[*outline, outline[0]] for outline in outlines]
+        codes = [
+            [Path.MOVETO, *[Path.LINETO] * (len(outline) - 1), Path.CLOSEPOLY]
+            for outline in outlines
+        ]
+        path = Path(np.concatenate(corners), np.concatenate(codes))
+        self._axes.add_artist(PathPatch(path, facecolor=colour, linewidth=0, zorder=above))
+
     def hatched(self, boxes: Sequence[Box], colour: str, ground: str, above: float = 1) -> None:
         """Boxes (left, top, right, bottom) with a thin edge and slanted lines on a ground."""
         if not len(boxes):

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import floor
 
 import numpy as np
 
 from rl_insight.visualizers.timeline_layout import Layout
-from rl_insight.visualizers.timeline_lines import ROW_MARGIN
+from rl_insight.visualizers.timeline_lines import ROW_MARGIN, Line
 from rl_insight.visualizers.timeline_marks import marks
 from rl_insight.visualizers.timeline_model import Timeline
 
@@ -44,10 +45,7 @@ def bars(
     for line in sorted(layout.lines, key=lambda line: line.level):
         if line.lane not in tops:
             continue
-        units = layout.rows[line.lane].height
-        upper, lower = line.extent(units)
-        top = tops[line.lane] + round(upper * units * row)
-        bottom = max(tops[line.lane] + round(lower * units * row), top + 1)
+        top, bottom = _height(line, layout, tops, row)
         places = np.arange(line.first, line.last)
         places = places[roomy[layout.order[places]]]
         paint, colours = _paint(timeline, layout, layout.order[places], line.level)
@@ -55,6 +53,39 @@ def bars(
             right = min(mark.right, width)
             left = min(mark.left, right - 1)
             found.setdefault(colours[mark.paint], []).append(Bar(left, right, top, bottom))
+    return found
+
+
+def unfinished_bars(
+    timeline: Timeline,
+    layout: Layout,
+    tops: Mapping[int, int],
+    row: float,
+    width: int,
+    gap: int,
+) -> list[Bar]:
+    """Those of `bars` that are one stage of which nobody knows when it ended.
+
+    A range that is open until the end of its capture ends where its stage does.
+    """
+    cell_ns = max(timeline.extent_ns, 1) / width
+    spans = timeline.spans
+    found = []
+    for line in layout.lines:
+        positions = layout.order[line.first : line.last]
+        open_ended = spans.unfinished[positions]
+        if line.level or line.lane not in tops or not open_ended.any():
+            continue
+        top, bottom = _height(line, layout, tops, row)
+        start_ns = spans.start_ns[positions]
+        end_ns = start_ns + spans.duration_ns[positions]
+        paint = layout.stage_of[positions].tolist()
+        begins = {floor(start / cell_ns) for start in start_ns[open_ended].tolist()}
+        found += [
+            Bar(mark.left, min(mark.right, width), top, bottom)
+            for mark in marks(start_ns.tolist(), end_ns.tolist(), paint, cell_ns, gap)
+            if mark.single and mark.left in begins
+        ]
     return found
 
 
@@ -82,6 +113,13 @@ def gap_bars(
         left = min(gap.start_ns * width // extent, right - least)
         found.append(Bar(left, right, top, bottom))
     return found
+
+
+def _height(line: Line, layout: Layout, tops: Mapping[int, int], row: float) -> tuple[int, int]:
+    units = layout.rows[line.lane].height
+    upper, lower = line.extent(units)
+    top = tops[line.lane] + round(upper * units * row)
+    return top, max(tops[line.lane] + round(lower * units * row), top + 1)
 
 
 def _roomy(timeline: Timeline, layout: Layout, least_ns: float) -> np.ndarray:

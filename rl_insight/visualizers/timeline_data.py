@@ -11,7 +11,13 @@ import numpy as np
 
 from rl_insight import schema, selection
 from rl_insight.problems import CLOCK_FAR
-from rl_insight.visualizers import timeline_clock, timeline_gaps, timeline_remarks, troubles
+from rl_insight.visualizers import (
+    timeline_clock,
+    timeline_gaps,
+    timeline_remarks,
+    timeline_unfinished,
+    troubles,
+)
 from rl_insight.visualizers.columns import Columns, read
 from rl_insight.visualizers.timeline_model import Breakdown, Lane, Spans, Timeline
 
@@ -62,6 +68,7 @@ def load(folder: Path) -> Timeline:
         start_ns=settled.start_ns,
         duration_ns=spans.integers("duration_ns", 0),
         truncated=spans.flags("truncated"),
+        unfinished=timeline_unfinished.unfinished(spans, captures, sources),
         step=spans.optional("step"),
         step_inferred=np.array([lane_id in inferred for lane_id in lane_ids], dtype=bool),
         capture=[capture_of.get(lane_id) for lane_id in lane_ids],
@@ -76,6 +83,9 @@ def load(folder: Path) -> Timeline:
         ),
     )
     others = troubles.heatmap_parsers(sources)
+    parsers = zip(sources.strings("source_id"), sources.strings("parser"), strict=True)
+    foreign = {source for source, parser in parsers if parser in others}
+    misplaced = far.keys() & set(spans.strings("source_id"))
     lacking, unrecorded = timeline_gaps.missing(
         captures.rows(),
         [row for row in sources.rows() if row["parser"] not in others],
@@ -93,18 +103,19 @@ def load(folder: Path) -> Timeline:
         troubles=troubles.listed(sources, lambda parser: parser not in others),
         sources=sum(parser not in others for parser in sources.strings("parser")),
         missing=lacking,
-        misplaced=len(far.keys() & set(spans.strings("source_id"))),
+        misplaced=len(misplaced),
+        clock_doubts=len(troubles.of_doubtful_clock(sources) - misplaced - foreign),
     )
 
 
 _SOURCES = (*troubles.COLUMNS, "role", "rank_id", "step")
 _LANES = (
     *("lane_id", "source_id", "role", "replica", "rank_id", "step", "world_size"),
-    *("pid", "device", "global_rank", "step_index", "step_source", "clock"),
+    *("pid", "device", "global_rank", "step_index", "step_source", "clock", "capture_end_ns"),
 )
 _SPANS = (
     *("span_id", "parent_id", "lane_id", "source_id", "role", "rank_id", "replica", "step"),
-    *("host", "name", "kind", "depth", "mini_batch", "micro_batch"),
+    *("host", "name", "raw_name", "kind", "depth", "mini_batch", "micro_batch"),
     *("start_ns", "duration_ns", "truncated"),
 )
 _PARTS = tuple(field.name for field in fields(Breakdown))

@@ -1,4 +1,6 @@
-"""The legend of the timeline's still picture: its stages, and the hatching where there is any."""
+"""The legend of the timeline's still picture: its stages, and the hatching and the torn ends where
+there are any.
+"""
 
 from collections.abc import Sequence
 
@@ -7,10 +9,15 @@ from rl_insight.visualizers.timeline_layout import Layout
 from rl_insight.visualizers.timeline_missing import NOT_RECORDED
 from rl_insight.visualizers.timeline_model import Timeline
 from rl_insight.visualizers.timeline_sheet import EDGE, LEGEND_LINE, LINE, TITLE
+from rl_insight.visualizers.timeline_torn import END_UNKNOWN, torn
 
 HATCH, HATCHED = "#a5abb4", "#fbfbfc"
 """The lines of the hatching, and its ground."""
 
+TORN = "#7d838c"
+"""A bar of any stage, where its torn end is explained."""
+
+_EXTRA = (NOT_RECORDED, END_UNKNOWN)
 _MOST_LINES = 5
 _POINTS = 9.0
 
@@ -37,25 +44,32 @@ def draw(paper: Paper, layout: Layout, lines: Sequence[Sequence[tuple[int, float
     for number, line in enumerate(lines):
         middle = EDGE + TITLE + LINE + (number + 0.5) * LEGEND_LINE
         for index, x in line:
-            is_stage = index < len(layout.stages)
-            name = layout.stages[index].name if is_stage else NOT_RECORDED
+            extra = index - len(layout.stages)
+            name = layout.stages[index].name if extra < 0 else _EXTRA[extra]
             paper.text((EDGE + x + 17) * paper.scale, middle * paper.scale, name, _POINTS)
             box = _scaled((EDGE + x, middle - 6, EDGE + x + 12, middle + 6), paper.scale)
-            if is_stage:
+            if extra < 0:
                 colours.setdefault(layout.stages[index].colour, []).append(box)
-            else:
+            elif _EXTRA[extra] == NOT_RECORDED:
                 paper.hatched([box], HATCH, HATCHED)
+            else:
+                colours.setdefault(TORN, []).append(box)
+                paper.shapes([*torn(box, paper.scale)], "white", above=2)
     for colour, boxes in colours.items():
         paper.boxes(boxes, colour)
 
 
 def _names(timeline: Timeline, layout: Layout) -> dict[int, str]:
-    """What the legend names, by index; the hatching has one more than the last stage."""
-    names = {index: stage.name for index, stage in enumerate(layout.stages)}
-    if not timeline.missing.gaps:
-        return names
-    # First, since the last may have no room, and nothing else in the picture explains it.
-    return {len(names): NOT_RECORDED, **names}
+    """What the legend names, by index: that of `_EXTRA` goes on where the stages' ends."""
+    stages = {index: stage.name for index, stage in enumerate(layout.stages)}
+    wanted = (bool(timeline.missing.gaps), bool(timeline.spans.unfinished.any()))
+    extra = {
+        len(stages) + number: name
+        for number, (name, there) in enumerate(zip(_EXTRA, wanted, strict=True))
+        if there
+    }
+    # First, since the last may have no room, and nothing else in the picture explains them.
+    return {**extra, **stages}
 
 
 def _scaled(box: Box, scale: float) -> Box:

@@ -55,7 +55,8 @@ class Spans:
     stage's span; a range that lies in none is its own root. `depth` is 0 for roots. `start_ns`
     counts from the origin. `step_inferred` holds where the step follows from that of others.
     `capture` is the order of the capture among those of its role and rank. `undated` holds where
-    nobody knows when it was, and `remarks` are sentences about a span and not its whole lane.
+    nobody knows when it was, `unfinished` where it lasted longer than anything tells, and `remarks`
+    are sentences about a span and not its whole lane.
     """
 
     lane: np.ndarray
@@ -66,6 +67,7 @@ class Spans:
     start_ns: np.ndarray
     duration_ns: np.ndarray
     truncated: np.ndarray
+    unfinished: np.ndarray
     step: list[int | None]
     step_inferred: np.ndarray
     capture: list[int | None]
@@ -121,7 +123,8 @@ class Timeline:
     `origin_ns` is the Unix time of the first dated span, None when no span has a wall clock.
     `breakdown` is keyed by the position of the span. `sources` counts all inputs, `troubles`
     lists those that are not simply there, worst first. Lanes that were never recorded come last.
-    `misplaced` counts the sources that are drawn elsewhere than where their clock puts them.
+    `misplaced` counts the sources that are drawn elsewhere than where their clock puts them,
+    `clock_doubts` the others whose clock is doubtful.
     """
 
     origin_ns: int | None
@@ -133,6 +136,7 @@ class Timeline:
     sources: int
     missing: Missing = field(default_factory=Missing)
     misplaced: int = 0
+    clock_doubts: int = 0
 
     @property
     def ranks(self) -> int:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from rl_insight.visualizers import timeline_axis, timeline_layout, timeline_legend, timeline_words
 from rl_insight.visualizers.ink import ALARM, INK, SOFT, Box, Paper, style, width_of
 from rl_insight.visualizers.labels import shorten
-from rl_insight.visualizers.timeline_bars import bars, gap_bars
+from rl_insight.visualizers.timeline_bars import Bar, bars, gap_bars, unfinished_bars
 from rl_insight.visualizers.timeline_layout import Layout
 from rl_insight.visualizers.timeline_legend import HATCH, HATCHED
 from rl_insight.visualizers.timeline_lines import HEAD
@@ -23,6 +23,7 @@ from rl_insight.visualizers.timeline_sheet import (
     Sheet,
     plan,
 )
+from rl_insight.visualizers.timeline_torn import AT_LEAST, torn
 
 _GRID, _BAND, _RULE = "#e2e4e8", "#f4f5f7", "#8a8f98"
 _TITLE_POINTS, _TEXT_POINTS, _AXIS_POINTS = 14.0, 9.5, 9.0
@@ -30,6 +31,8 @@ _STEP_POINTS, _FIGURE_POINTS = 8.5, 7.0
 # Design pixels: least height of a row and width of a stage that have room for ranges or figures.
 _ROW_FOR_RANGES, _STAGE_FOR_RANGES = 16, 24
 _ROW_FOR_FIGURES, _STAGE_FOR_FIGURES = 18, 46
+# Beside a torn end a figure has two signs more, and less room.
+_ROOM_FOR_TORN = 12
 
 
 def picture(timeline: Timeline, width: int, scale: float) -> bytes:
@@ -70,6 +73,7 @@ def _timeline(timeline: Timeline, width: int, scale: float) -> Paper:
     _ground(paper, timeline, layout, sheet, tops)
     _gaps(paper, timeline, layout, sheet, tops)
     _bars(paper, timeline, layout, sheet, tops)
+    _torn_ends(paper, timeline, layout, sheet, tops)
     _figures(paper, timeline, layout, sheet, tops)
     for place, (lane, top) in enumerate(tops.items()):
         if place % sheet.label_every == 0:
@@ -179,21 +183,32 @@ def _bars(
         tops,
         sheet.row,
         sheet.plot_width,
-        gap=max(1, round(sheet.scale)),
+        gap=_between(sheet),
         room_for_ranges=sheet.px(_STAGE_FOR_RANGES) if tall else float("inf"),
     )
     stages = {stage.colour for stage in layout.stages}
     for colour, rectangles in found.items():
-        boxes = [
-            (
-                sheet.left + bar.left,
-                sheet.top + bar.top,
-                sheet.left + bar.right,
-                sheet.top + bar.bottom,
-            )
-            for bar in rectangles
-        ]
+        boxes = [_on_sheet(bar, sheet) for bar in rectangles]
         paper.boxes(boxes, colour, above=2 if colour in stages else 3)
+
+
+def _torn_ends(
+    paper: Paper, timeline: Timeline, layout: Layout, sheet: Sheet, tops: Mapping[int, int]
+) -> None:
+    """What tells a bar whose end nobody knows from one that was short, over its ranges too."""
+    found = unfinished_bars(timeline, layout, tops, sheet.row, sheet.plot_width, _between(sheet))
+    ends = [outline for bar in found for outline in torn(_on_sheet(bar, sheet), sheet.scale)]
+    paper.shapes(ends, "white", above=4)
+
+
+def _between(sheet: Sheet) -> int:
+    """Pixels between neighbouring bars."""
+    return max(1, round(sheet.scale))
+
+
+def _on_sheet(bar: Bar, sheet: Sheet) -> Box:
+    left, top = sheet.left, sheet.top
+    return left + bar.left, top + bar.top, left + bar.right, top + bar.bottom
 
 
 def _gaps(
@@ -202,11 +217,7 @@ def _gaps(
     """What was not recorded: hatched, under the bars."""
     least = max(2, round(sheet.px(3)))
     found = gap_bars(timeline, layout, tops, sheet.row, sheet.plot_width, least)
-    boxes = [
-        (sheet.left + gap.left, sheet.top + gap.top, sheet.left + gap.right, sheet.top + gap.bottom)
-        for gap in found
-    ]
-    paper.hatched(boxes, HATCH, HATCHED, above=1.5)
+    paper.hatched([_on_sheet(gap, sheet) for gap in found], HATCH, HATCHED, above=1.5)
 
 
 def _figures(
@@ -229,13 +240,16 @@ def _figures(
         middle = sheet.top + tops[line.lane] + (upper + lower) / 2 * units * sheet.row
         for position in layout.order[line.first : line.last].tolist():
             duration = int(spans.duration_ns[position])
-            if duration < least_ns:
+            least = AT_LEAST if spans.unfinished[position] else ""
+            torn_px = sheet.px(_ROOM_FOR_TORN) if least else 0.0
+            torn_ns = torn_px * timeline.extent_ns / sheet.plot_width
+            if duration < least_ns + torn_ns:
                 continue
             center = (int(spans.start_ns[position]) + duration / 2) / timeline.extent_ns
             paper.text(
-                sheet.left + center * sheet.plot_width,
+                sheet.left + center * sheet.plot_width - torn_px / 2,
                 middle,
-                timeline_axis.duration(duration),
+                f"{least}{timeline_axis.duration(duration)}",
                 _FIGURE_POINTS,
                 layout.stages[layout.stage_of[position]].ink,
                 across="center",

@@ -20,7 +20,8 @@ _EMPTY = "without timed events"
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The lines above the picture; `facts` are joined by a dot, `lost` is None if nothing was."""
+    """The lines above the picture; `facts` are joined by a dot, `lost` says
+    what is missing, damaged or drawn at a doubtful time, and is None if nothing is."""
 
     title: str
     origin: str
@@ -81,6 +82,9 @@ def heading(timeline: Timeline) -> Heading:
     ]
     if timeline.misplaced:
         lost.append(_misplaced_words(timeline.misplaced))
+    if timeline.clock_doubts:
+        clocks = "a doubtful clock" if timeline.clock_doubts == 1 else "doubtful clocks"
+        lost.append(f"{count(timeline.clock_doubts, _NOUN)} with {clocks}")
     drawn = timeline_missing.drawn_words(timeline.missing)
     facts += [drawn] if drawn else []
     return Heading(

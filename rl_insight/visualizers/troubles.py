@@ -97,6 +97,17 @@ def example_of(sources: Columns, code: str) -> dict[str | None, str]:
     }
 
 
+def of_doubtful_clock(sources: Columns) -> set[str | None]:
+    """The `source_id` of those that were read and of which it is doubtful when they were."""
+    rows = sources.where(sources.filled("problems"))
+    columns = (rows.strings("source_id"), rows.strings("status"), rows.structs("problems"))
+    return {
+        source
+        for source, status, problems in zip(*columns, strict=True)
+        if status in ("ok", "salvaged") and _doubts(problems, CLOCK)
+    }
+
+
 def summarised(
     troubles: Sequence[Trouble], sources: int, noun: str, empty: str
 ) -> TroubleList | None:

@@ -333,6 +333,46 @@ def test_a_range_that_is_called_after_its_batch_says_it_once(
     assert f"Rank 0\t10.0 s\t{words}" in opened.tip().splitlines()
 
 
+@pytest.mark.parametrize("thin", [False, True])
+def test_a_bar_whose_end_nobody_knows_is_torn_and_says_at_least(
+    open_page: Open, thin: bool
+) -> None:
+    made = three_lanes()
+    # Thin rows are offered where not all lanes are on screen.
+    for rank in range(2, 60):
+        made.lane(f"up{rank}", step=3)
+        where = {"role": "actor_update", "rank_id": rank, "step": 3}
+        made.span(f"up{rank}", 4_500, 2_000, truncated=rank == 2, **where)
+    opened = open_page(made)
+    if thin:
+        opened.press("Thin rows")
+    plot = opened.page.evaluate(
+        """() => {
+             const { data, layout } = document.getElementById('plot');
+             const torn = data.filter((trace) => trace.name === 'end unknown');
+             const texts = data.flatMap((trace) => [...(trace.text || [])]);
+             return { torn: torn.map(({ x, y }) => [[...x], [...y]]), texts,
+                      ticks: layout.yaxis.tickvals, labels: layout.yaxis.ticktext };
+           }"""
+    )
+
+    ((times, heights),) = plot["torn"]
+    # Its own first and last corner lead to the edge of the plot; the stage ends at 6.5 s.
+    corners = list(zip(times, heights, strict=True))
+    inside = [(time, height) for time, height in corners if time > 4.5]
+    assert inside
+    assert 6.4 < max(time for time, _ in inside) < 6.52
+    row = dict(zip(plot["labels"], plot["ticks"], strict=True)).get("actor_update - Rank 2", 3.5)
+    assert all(row - 0.5 < height < row + 0.5 for _, height in inside)
+    if not thin:
+        assert plot["texts"].count("≥ 2.00 s") == 1
+        assert plot["texts"].count("2.00 s") > 10
+        opened.point("actor_update - Rank 2", 5)
+        assert "Duration\t≥ 2.00 s" in opened.tip()
+    assert "end unknown" in opened.page.locator("#legend").inner_text()
+    assert open_page(three_lanes()).page.locator("#legend .entry").count() == 0
+
+
 def test_hover_all_ranks_lists_what_every_lane_does(open_page: Open) -> None:
     opened = open_page(three_lanes())
 

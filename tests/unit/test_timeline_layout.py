@@ -150,6 +150,7 @@ def spans_of(intervals: list[tuple[int, int, int, int]]) -> Spans:
         start_ns=start,
         duration_ns=duration,
         truncated=zeros.astype(bool),
+        unfinished=zeros.astype(bool),
         step=nothing,
         step_inferred=zeros.astype(bool),
         capture=nothing,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from rl_insight.visualizers import (
     VISUALIZERS,
@@ -16,6 +17,7 @@ from rl_insight.visualizers import (
     timeline_bars,
     timeline_data,
     timeline_layout,
+    timeline_torn,
 )
 from rl_insight.visualizers.timeline_png import SCALE, WIDTH
 from rl_insight.visualizers.timeline_sheet import MOST_HEIGHT, Sheet, plan
@@ -229,3 +231,69 @@ def test_ranks_that_lack_something_are_the_last_to_be_left_out() -> None:
     everywhere = plan([1.0] * 20_000, groups, 2000, 2, 250, 1, range(20_000))
     assert 0 < len(everywhere.kept) < 20_000
     assert everywhere.height <= MOST_HEIGHT
+
+
+def test_a_bar_whose_end_nobody_knows_is_torn_and_says_at_least(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Tables()
+    for rank, long in ((0, 4_000), (1, 2_000)):
+        made.lane(str(rank), step=1)
+        where = {"role": "actor_update", "rank_id": rank, "step": 1}
+        made.span(str(rank), 0, long, truncated=rank == 1, **where)
+    written: dict[str, float] = {}
+    write = ink.Paper.text
+
+    def text(paper: ink.Paper, x: float, y: float, text: str, *how, **more) -> None:  # type: ignore[no-untyped-def]
+        written[text] = y
+        write(paper, x, y, text, *how, **more)
+
+    monkeypatch.setattr(ink.Paper, "text", text)
+    pixels = np.asarray(Image.open(drawn(made, tmp_path, 800, 1)).convert("RGB")).astype(int)
+
+    assert {"4.00 s", "≥ 2.00 s", "end unknown"} <= set(written)
+    assert "2.00 s" not in written
+    # By the height at which a bar has no figure: in each row the last pixel of the bar's colour.
+    layout = timeline_layout.arrange(timeline_data.load(tmp_path / "tables"))
+    colour = [int(layout.stages[0].colour[at : at + 2], 16) for at in (1, 3, 5)]
+    ends = {
+        rank: {
+            int(np.flatnonzero((pixels[round(middle) + off] == colour).all(axis=1))[-1])
+            for off in range(-11, 12)
+        }
+        for rank, middle in ((r, written[f"actor_update - Rank {r}"]) for r in (0, 1))
+    }
+    assert len(ends[0]) == 1
+    assert max(ends[1]) - min(ends[1]) >= 6
+    whole = ends[0].pop() - (max(ends[1]) - min(ends[1]))
+    assert max(ends[1]) < whole
+
+
+@pytest.mark.parametrize("height", [1, 2, 3, 5, 8, 12, 24, 60])
+@pytest.mark.parametrize("scale", [0.5, 1, 2])
+def test_a_torn_end_stays_in_its_bar_and_leaves_some_of_it(height: int, scale: float) -> None:
+    for width in (3, 4, 8, 30, 500):
+        box = (100.0, 50.0, 100.0 + width, 50.0 + height)
+        outlines = list(timeline_torn.torn(box, scale))
+        assert outlines
+        for x, y in (corner for outline in outlines for corner in outline):
+            assert box[0] < x <= box[2]
+            assert box[1] <= y <= box[3]
+
+
+def test_only_single_bars_of_an_unknown_end_are_torn(tmp_path: Path) -> None:
+    made = Tables()
+    made.lane("a")
+    # Of 400 pixels for 4 s: bars of 100 pixels, and one of a single pixel.
+    for start, long, cut in ((0, 1_000, True), (1_000, 990, False), (2_000, 10, True)):
+        made.span("a", start, long, role="actor_update", rank_id=0, truncated=cut)
+    made.span("a", 3_000, 1_000, role="actor_update", rank_id=0, truncated=True)
+    timeline = timeline_data.load(made.write(tmp_path))
+    layout = timeline_layout.arrange(timeline)
+
+    torn = timeline_bars.unfinished_bars(timeline, layout, {0: 20}, 10, 400, 1)
+
+    # The first gives its last pixel to the gap before its neighbour.
+    assert [(bar.left, bar.right) for bar in torn] == [(0, 99), (300, 400)]
+    assert {(bar.top, bar.bottom) for bar in torn} == {(21, 29)}
+    assert timeline_bars.unfinished_bars(timeline, layout, {}, 10, 400, 1) == []

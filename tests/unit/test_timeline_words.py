@@ -142,6 +142,26 @@ def test_the_list_of_troubles_counts_and_is_capped(tmp_path: Path) -> None:
     assert troubles.more == "… and 200 more; all are in tables/sources.parquet."
 
 
+def test_the_heading_tells_of_doubtful_clocks_and_of_no_other_doubts(tmp_path: Path) -> None:
+    made = timeline_tables.training(ranks=1, steps=1)
+
+    def lost() -> str | None:
+        return timeline_words.heading(timeline_data.load(made.write(tmp_path))).lost
+
+    def doubted(number: int, code: str, **more: object) -> None:
+        doubt = {"code": code, "severity": "warning", "example": "so it is"}
+        made.source(f"d{number}", f"doubt_{number}.json", problems=[doubt], **more)
+
+    doubted(0, "identity_conflict")
+    assert lost() is None
+    doubted(1, "clock_skew")
+    doubted(2, "clock_skew", parser="gmm")
+    doubted(3, "clock_skew", status="failed")
+    assert lost() == "1 file not read, 1 file with a doubtful clock"
+    doubted(4, "clock_unknown", status="salvaged")
+    assert lost() == "1 file not read, 1 file read in part, 2 files with doubtful clocks"
+
+
 def test_files_read_with_doubts_and_skipped_ones_are_counted_and_listed(tmp_path: Path) -> None:
     made = timeline_tables.training(ranks=1, steps=1)
     doubt = {"code": "identity_conflict", "severity": "warning", "example": "rank 1, or rank 2"}

@@ -67,11 +67,14 @@
           if (line.level && !view.ranges) continue;
           const top = row.top + line.top * row.height;
           const bottom = row.top + line.bottom * row.height;
+          const places = line.unfinished.map((at) => Math.floor((model.start[at] - from) / cell));
+          const begins = new Set(places);
           const [keep, paint] = line.level ? [roomy, paintRange] : [shown, paintStage];
           for (const mark of RLTimeline.marks(model, line, window, keep, paint)) {
             const left = from + mark.left * cell;
             const right = from + mark.right * cell;
-            bars.push({ left, right, top, bottom, paint: mark.paint, level: line.level });
+            const torn = mark.single && begins.has(mark.left);
+            bars.push({ left, right, top, bottom, paint: mark.paint, level: line.level, torn });
           }
         }
         if (bars.length > MOST_MARKS) break;
@@ -146,12 +149,15 @@
         for (const at of RLTimeline.within(model, line, view.from, view.to, view.hidden)) {
           const left = Math.max(model.start[at], view.shownFrom);
           const right = Math.min(model.end[at], view.shownTo);
-          if ((right - left) / view.cell < 44) continue;
+          // Beside a torn end a figure has two signs more, and less room.
+          const torn = model.unfinished.has(at) ? 12 : 0;
+          if ((right - left) / view.cell < 44 + torn) continue;
           const high = (line.bottom - line.top) * row.height * view.row;
           const part = view.ranges && line.ranges ? 0.44 : 1;
           if (high * part < 9) continue;
           const middle = line.top + (line.bottom - line.top) * part * (part < 1 ? 0.56 : 0.5);
-          wide.push({ at, x: (left + right) / 2 / model.unit.ns, y: row.top + middle * row.height });
+          const center = (left + right - torn * view.cell) / 2;
+          wide.push({ at, x: center / model.unit.ns, y: row.top + middle * row.height });
           if (wide.length > MOST_TEXTS) return [];
         }
       }
@@ -161,7 +167,7 @@
       mode: "text",
       x: wide.map((bar) => bar.x),
       y: wide.map((bar) => bar.y),
-      text: wide.map((bar) => RLTimeline.duration(model.end[bar.at] - model.start[bar.at])),
+      text: wide.map((bar) => RLTimeline.lasted(model, bar.at)),
       textfont: { size: 10, color: wide.map((bar) => model.stages[model.spans.stage[bar.at]].ink) },
       hoverinfo: "skip",
       showlegend: false,
@@ -228,9 +234,11 @@
     const steps = stepShapes(model, view, plotWidth);
     const every = Math.max(1, Math.ceil(13 / view.row));
     const labelled = rows.filter((_, place) => place % every === 0);
+    const bars = collect(model, view, rows);
     const data = [
       ...RLTimeline.gapTraces(model, view, rows),
-      ...barTraces(model, collect(model, view, rows)),
+      ...barTraces(model, bars),
+      ...RLTimeline.tornTraces(model, view, bars),
       ...textTraces(model, view, rows),
     ];
     const layout = {
@@ -318,6 +326,7 @@
     }
     // First, since the last lines may be cut, and nothing else in the picture explains it.
     if (model.hasGaps && view.gaps) add("▨", RLTimeline.GAP_COLOUR, RLTimeline.GAP_NAME);
+    if (model.unfinished.size) add("≥", RLTimeline.TORN_COLOUR, RLTimeline.END_UNKNOWN);
     model.stages.forEach((stage, index) => {
       if (!view.hidden.has(index)) add("■", stage.colour, stage.name);
     });

@@ -107,7 +107,7 @@
     if (where) rows.push([model.spans.step[at] === null ? "Capture" : "Step", where.replace(/^(step|capture) /, "")]);
     rows.push(["Start", moment(model, at, model.start[at])]);
     rows.push(["End", moment(model, at, model.end[at])]);
-    rows.push(["Duration", RLTimeline.duration(model.end[at] - model.start[at])]);
+    rows.push(["Duration", RLTimeline.lasted(model, at)]);
     const made = [heading(colourOf(model, line, at), nameOf(model, at)), table(rows)];
     made.push(...(line.level ? [] : breakdown(model, at)));
     if (model.truncated.has(at)) made.push(element("p", "Not whole: cut off by the end of the capture, or damaged in its file.", "note"));
@@ -207,7 +207,7 @@
     const long = (entry) => RLTimeline.length(model, entry.at);
     const shown = capped ? [...group].sort((a, b) => long(b) - long(a)).slice(0, share) : group;
     section.append(table(shown.map((entry) => {
-      const cells = [shortLabel(model.rows[entry.lane].label, style.name), { number: RLTimeline.duration(long(entry)) }];
+      const cells = [shortLabel(model.rows[entry.lane].label, style.name), { number: RLTimeline.lasted(model, entry.at) }];
       if (common === null) cells.splice(1, 0, place(model, entry.at));
       if (ranges && entry.inside.length) cells.push(entry.inside.sort((a, b) => b.level - a.level)[0].words);
       return cells;

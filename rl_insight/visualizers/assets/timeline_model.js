@@ -11,10 +11,18 @@ const RLTimeline = {};
     const start = Float64Array.from(data.spans.start);
     const end = Float64Array.from(data.spans.duration, (duration, at) => start[at] + duration);
     const lines = data.rows.map(() => []);
+    const all = data.spans.unfinished;
+    let next = 0;
     for (const [lane, level, first, last, top, bottom] of data.lines) {
-      lines[lane].push({ lane, level, first, last, top, bottom });
+      // Both are in the order of the spans.
+      while (all[next] < first) next += 1;
+      const begin = next;
+      while (all[next] < last) next += 1;
+      const unfinished = level ? [] : all.slice(begin, next);
+      lines[lane].push({ lane, level, first, last, top, bottom, unfinished });
     }
     const truncated = new Set(data.spans.truncated);
+    const unfinished = new Set(data.spans.unfinished);
     const inferred = new Set(data.spans.inferred);
     const undated = new Set(data.spans.undated);
     const stagesOf = lines.map((own) => {
@@ -27,7 +35,7 @@ const RLTimeline = {};
     const gaps = data.rows.map(() => []);
     for (const gap of data.gaps) gaps[gap.lane].push(gap);
     likeOthers(data.rows, stagesOf);
-    return { ...data, start, end, lines, gaps, hasGaps: data.gaps.length > 0, truncated, inferred, undated, stagesOf };
+    return { ...data, start, end, lines, gaps, hasGaps: data.gaps.length > 0, truncated, unfinished, inferred, undated, stagesOf };
   }
 
   /** A lane that was never recorded comes and goes with the stages of its role's other lanes. */

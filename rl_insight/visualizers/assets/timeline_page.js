@@ -334,7 +334,8 @@
       rearrange();
       redraw();
     }
-    byId("legend").append(...buttons, ...(missing ? [missing] : []));
+    const torn = model.unfinished.size ? [RLTimeline.tornEntry()] : [];
+    byId("legend").append(...buttons, ...(missing ? [missing] : []), ...torn);
     update();
   }
 
