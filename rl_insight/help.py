@@ -39,7 +39,7 @@ This run:
       Release the output folder after a run that was killed.
   --version, -h, --help
   -- OPTIONS
-      Everything after -- goes to Snakemake untouched.
+      Everything after -- goes to Snakemake untouched; --report FILE once the run is done.
 """
 
 _COMMANDS = """\

@@ -157,9 +157,14 @@ def _draw(config: Config, arguments: Arguments) -> int:
             raise CacheError(f"{missing}: run it again") from error
         # Snakemake was asked for something else than the pictures, after --.
         print("\n".join(closing(outcome)))
-        return 0
-    print("\n".join(lines(summary, outcome)))
-    return exit_code(summary, config.run.strict)
+        code = 0
+    else:
+        print("\n".join(lines(summary, outcome)))
+        code = exit_code(summary, config.run.strict)
+    if outcome.report_code:
+        _say_error("the run ended well, but Snakemake could not make its report: see above")
+        return 1
+    return code
 
 
 def _is_full(folder: Path) -> bool:

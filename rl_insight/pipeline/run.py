@@ -19,6 +19,7 @@ from rl_insight.pipeline import attempts, bundled, layout, leftovers, tombstone
 from rl_insight.pipeline.child import wait_for
 from rl_insight.pipeline.manifest import write_if_changed
 from rl_insight.pipeline.occupied import inherited
+from rl_insight.pipeline.report import part
 from rl_insight.pipeline.workflow import Run, look
 
 _CONFIG_HEAD = "# What this run of RL-Insight used; each run writes it anew.\n"
@@ -41,7 +42,8 @@ class RunRequest:
 class Outcome:
     """How a run ended: Snakemake's exit code, where its files are, how long it took, what it drew.
 
-    `presets` are those of which the input holds anything.
+    `presets` are those of which the input holds anything. `pages` has the report too, where one was
+    asked for, and `report_code` is Snakemake's exit code for it: 0 also where none was.
     """
 
     exit_code: int
@@ -49,6 +51,7 @@ class Outcome:
     seconds: float
     pages: tuple[Path, ...]
     presets: tuple[str, ...] = ("timeline",)
+    report_code: int = 0
 
 
 def run(request: RunRequest) -> Outcome:
@@ -57,6 +60,8 @@ def run(request: RunRequest) -> Outcome:
     Raises UsageError before any work starts when the request cannot be carried out.
     """
     started = time.monotonic()
+    parted = part(request.snakemake_args)
+    request = replace(request, snakemake_args=parted.run)
     config = _absolute(request.config)
     output = configuration.output_folder(config)
     new = _not_there(output)
@@ -81,7 +86,12 @@ def run(request: RunRequest) -> Outcome:
     if not code and request.dry_run:
         # Snakemake plans in the output folder; who only asks gets none.
         _take_away(new)
-    return Outcome(code, output, time.monotonic() - started, pages, manifest.presets)
+    report_code = 0
+    if parted.file is not None and parted.report is not None and not code and not only_looking:
+        report_code = _snakemake(replace(request, snakemake_args=parted.report), output)
+        pages += () if report_code else (output / parted.file,)
+    seconds = time.monotonic() - started
+    return Outcome(code, output, seconds, pages, manifest.presets, report_code)
 
 
 def _not_there(folder: Path) -> list[Path]:

@@ -28,6 +28,7 @@ def runs(monkeypatch, tmp_path):
 
     class Runs(list):
         code = 0
+        report_code = 0
         sources = ("ok",)
         error = None
         output = tmp_path / "out"
@@ -38,7 +39,8 @@ def runs(monkeypatch, tmp_path):
                 raise self.error
             if self.sources is not None:
                 self.leave()
-            return Outcome(self.code, self.output, 2.0, (self.output / "rl_timeline.html",))
+            pages = (self.output / "rl_timeline.html",)
+            return Outcome(self.code, self.output, 2.0, pages, report_code=self.report_code)
 
         def leave(self):
             folder = self.output / "tables"
@@ -216,6 +218,16 @@ def test_a_failed_run_points_to_the_log(runs, capsys, snakemakes, flag):
         "",
         f"error: the run failed; Snakemake's own log is below {runs.output}/.snakemake/log\n",
     )
+
+
+@pytest.mark.parametrize("sources", [("ok",), None])
+def test_a_report_that_could_not_be_made_takes_nothing_from_the_run(runs, capsys, sources):
+    runs.report_code, runs.sources = 1, sources
+    assert main(words(runs, "--", "--report", "report.zip")) == 1
+    said = capsys.readouterr()
+    assert "Took 2.0 s." in said.out
+    assert "Snakemake could not make its report" in said.err
+    assert "the run failed" not in said.err
 
 
 def test_an_option_that_snakemake_does_not_know_is_a_usage_error(runs, capsys):

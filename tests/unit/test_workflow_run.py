@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import yaml
 
 from rl_insight import config as configuration
 from rl_insight.config import Config
-from rl_insight.errors import ConfigError, InputError, PluginError
+from rl_insight.errors import ConfigError, InputError, PluginError, UsageError
 from rl_insight.pipeline import bundled, layout, manifest, tombstone, workflow
 from rl_insight.pipeline import run as run_module
 from rl_insight.pipeline.discovery import Filters
 from rl_insight.pipeline.merge_options import merge_options
+from rl_insight.pipeline.report import Parted, part
 from rl_insight.pipeline.run import RunRequest, command, run
 from rl_insight.pipeline.workflow import Run, look
 from rl_insight.schema import SCHEMAS
@@ -356,6 +358,67 @@ def test_an_input_of_any_name_reaches_snakemake_unchanged(
     written = yaml.safe_load((tmp_path / "out" / "config.yaml").read_text("ascii"))
     assert written["input"]["path"] == str(root)
     assert Run.prepare(written, main_process=True).manifest.units
+
+
+def test_a_report_is_made_of_what_the_run_has_drawn(root: Path, snakemake: Snakemake) -> None:
+    output = root.parent / "out"
+    snakemake.codes = [0, 0]
+    asked = RunRequest(config(root), snakemake_args=("--report", "all.zip", "--quiet"))
+    outcome = run(asked)
+    first, second = snakemake.started
+    assert "--report" not in " ".join(first)
+    assert second == [*first[:-1], "--report=all.zip", "--quiet"]
+    assert outcome.pages == (output / "rl_timeline.html", output / "all.zip")
+    assert (outcome.exit_code, outcome.report_code) == (0, 0)
+
+    # What fails has no report, and a plan none either.
+    snakemake.started.clear()
+    snakemake.codes = [1]
+    assert run(asked).exit_code == 1
+    snakemake.codes = [0]
+    run(replace(asked, dry_run=True))
+    assert "--report" not in " ".join(word for words in snakemake.started for word in words)
+
+    # A report that fails takes nothing from the run.
+    snakemake.codes = [0, 1]
+    outcome = run(asked)
+    assert outcome.pages == (output / "rl_timeline.html",)
+    assert (outcome.exit_code, outcome.report_code) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), Parted(())),
+        (("-p", "a"), Parted(("-p", "a"))),
+        (("--report",), Parted((), ("--report=report.html",), Path("report.html"))),
+        (("--report", "-p"), Parted(("-p",), ("--report=report.html", "-p"), Path("report.html"))),
+        (
+            ("-p", "--report=/a/b.zip"),
+            Parted(("-p",), ("--report=/a/b.zip", "-p"), Path("/a/b.zip")),
+        ),
+        (
+            ("--report", "x.zip", "--report-after-run"),
+            Parted((), ("--report=x.zip",), Path("x.zip")),
+        ),
+        (("--report-stylesheet", "s.css"), Parted(("--report-stylesheet", "s.css"))),
+        (("--", "--report"), Parted(("--", "--report"))),
+    ],
+)
+def test_the_words_of_a_report_are_told_from_those_of_the_run(
+    words: tuple[str, ...], expected: Parted
+) -> None:
+    assert part(words) == expected
+
+
+@pytest.mark.parametrize("words", [("--report", "report.pdf"), ("--report=",)])
+def test_a_report_of_another_kind_is_refused_before_any_work(
+    root: Path, snakemake: Snakemake, words: tuple[str, ...]
+) -> None:
+    with pytest.raises(UsageError, match=r"--report: '.*' ends neither in \.html nor in \.zip"):
+        run(RunRequest(config(root), snakemake_args=words))
+    assert snakemake.started == []
+    assert not (root.parent / "out").exists()
 
 
 def test_a_killed_job_is_buried_and_the_run_is_finished_without_it(
