@@ -49,6 +49,9 @@ WORKERS = frozenset(
 )
 """Prefixes that verl puts before its file names: they name the worker, not what it did."""
 
+ROLLOUTS = frozenset({"agent_loop_rollout", "rollout_generate"})
+"""The known stages that make samples; all others need those of their step."""
+
 # Python function names, the in-trace labels up to verl v0.9 -> the role of the same stage.
 _FUNCTIONS = {
     "generate_sequences": "rollout_generate",
@@ -105,6 +108,11 @@ def lane_role_label(role: str | None, replica: int | None) -> str:
 def is_stage(raw: str) -> bool:
     """Whether `raw`, in any of its spellings, names a known stage."""
     return bare(canonical(raw)) in STAGES
+
+
+def is_rollout(role: str) -> bool:
+    """Whether a canonical `role` is a rollout or that of a worker which does nothing else."""
+    return bare(role) in ROLLOUTS | {"rollout"}
 
 
 def bare(role: str) -> str:

@@ -1,16 +1,20 @@
 """Hosts whose clocks seem to differ: the same stages, begun and ended later by the same time.
 
-The ranks of a training run compute a stage together. Where all of one host come as much later as
+The ranks of a training run compute a stage together. Where those of one host come as much later as
 the other's, call for call and stage for stage, it is the clock of the host that is late and not its
 ranks (google/perfetto#568): work that is slow ends late, but does not begin late by the same.
+Each role tells this on its own, and one that tells nothing silences no other. Rollouts are not
+asked: their replicas are driven apart, and each ends when its longest answer does.
 Nothing is shifted: only the reader can know.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from rl_insight.data import roles
 from rl_insight.intervals import Intervals, overlap, union
 
 Window = tuple[str | None, int, int]
@@ -30,7 +34,42 @@ _SPREAD_OF_ENDS = 0.25
 _MOST_NS = 3600 * 1_000_000_000
 # Of calls that overlap: less than this is how late a scheduler may start a host.
 _LEAST_NS = 100_000_000
+# Where not all calls agree: a few of those that jitter do by chance, but not by so much.
+_LEAST_OF_MOST_NS = 1_000_000_000
+_FEW_OF_MOST = 4
 _FEW = 2
+
+
+@dataclass(slots=True)
+class _Compared:
+    """By how many ns the calls of one role begin and end later on another host.
+
+    `apart` tells that no call overlaps its counterpart.
+    """
+
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    apart: bool = True
+
+    def agreeing(self, late: int, *, apart: bool) -> int:
+        """How many of its calls come `late`; where no stages overlap, they need only begin so."""
+        most, most_of_ends = _SPREAD * abs(late), _SPREAD_OF_ENDS * abs(late)
+        return sum(
+            abs(start - late) <= most and (apart or abs(end - late) <= most_of_ends)
+            for start, end in zip(self.starts, self.ends, strict=True)
+        )
+
+    def begins_together(self, late: int) -> bool:
+        """Whether half of its calls begin at one time on both clocks, measured by `late`."""
+        near = _near(self.starts, 0, _SPREAD_OF_ENDS * abs(late))
+        return near * 2 >= len(self.starts)
+
+    def disagrees(self, late: int) -> bool:
+        """Whether its calls begin late by another time, all by the same, or end together."""
+        most = _SPREAD_OF_ENDS * abs(late)
+        own = _middle(self.starts)
+        other = abs(own - late) > most and _most(_near(self.starts, own, most), self.starts)
+        return other or _most(_near(self.ends, 0, most), self.ends)
 
 
 def suspects(lanes: Sequence[Lane]) -> dict[str, tuple[str, int]]:
@@ -42,7 +81,7 @@ def suspects(lanes: Sequence[Lane]) -> dict[str, tuple[str, int]]:
     calls, counts = _calls(lanes)
     found: dict[str, tuple[str, int]] = {}
     pending = sorted(calls, key=lambda host: (-counts[host], host))
-    # Trainers and rollout engines have no stage in common: each of them are compared on their own.
+    # Roles on hosts of their own have no stage in common: each of them are compared on their own.
     while len(pending) >= _FEW:
         first = pending[0]
         related = [host for host in pending[1:] if calls[first].keys() & calls[host].keys()]
@@ -56,7 +95,7 @@ def suspects(lanes: Sequence[Lane]) -> dict[str, tuple[str, int]]:
 
 
 def _calls(lanes: Sequence[Lane]) -> tuple[dict[str, _Calls], dict[str, int]]:
-    """When each host was in each role of each step, and how many lanes it has."""
+    """When each host was in each role of each step but rollouts, and how many lanes it has."""
     hosts: dict[str, dict[_Key, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     counts: dict[str, int] = defaultdict(int)
     for host, step, windows in lanes:
@@ -64,7 +103,7 @@ def _calls(lanes: Sequence[Lane]) -> tuple[dict[str, _Calls], dict[str, int]]:
             continue
         counts[host] += 1
         for role, start, end in windows:
-            if role is not None:
+            if role is not None and not roles.is_rollout(role):
                 hosts[host][role, step].append((start, end))
     return (
         {host: {key: _united(own) for key, own in by.items()} for host, by in hosts.items()},
@@ -98,34 +137,62 @@ def _united(windows: Sequence[tuple[int, int]]) -> Intervals:
 
 
 def _late(one: _Calls, other: _Calls) -> int | None:
-    """By how many ns all calls of the `other` host come later; None where they do not.
+    """By how many ns the stages of the `other` host come later; None where no clock need differ.
 
-    Calls that do not overlap need only begin so; of those that do, several must begin and end so.
+    Said by more roles than say another time, and only where none begins together on both hosts.
     """
-    starts: list[int] = []
-    ends: list[int] = []
-    apart = True
-    for key in one.keys() & other.keys():
+    compared = _compared(one, other)
+    apart = all(role.apart for role in compared)
+    best: list[_Compared] = []
+    for late in sorted({_middle(role.starts) for role in compared}):
+        if abs(late) > _MOST_NS or any(role.begins_together(late) for role in compared):
+            continue
+        calls = [role.agreeing(late, apart=apart) for role in compared]
+        agreeing, alike, against = [], 0, 0
+        for role, count in zip(compared, calls, strict=True):
+            if _most(count, role.starts):
+                agreeing.append(role)
+                alike += count
+            else:
+                against += role.disagrees(late)
+        if len(agreeing) <= max(against, len(best)):
+            continue
+        total = sum(len(role.starts) for role in compared)
+        if sum(calls) == total:
+            # One call alone may be late for any reason, unless it begins after the other's end.
+            enough = apart or (total >= _FEW and abs(late) >= _LEAST_NS)
+        else:
+            enough = alike >= max(_FEW_OF_MOST, total / 2) and abs(late) >= _LEAST_OF_MOST_NS
+        if enough:
+            best = agreeing
+    return _middle([start for role in best for start in role.starts]) if best else None
+
+
+def _compared(one: _Calls, other: _Calls) -> list[_Compared]:
+    """The roles that both hosts have, call by call.
+
+    Where one of them lacks a call, nothing tells which; other steps and roles still count.
+    """
+    found: dict[str, _Compared] = defaultdict(_Compared)
+    for key in sorted(one.keys() & other.keys(), key=str):
         mine, theirs = one[key], other[key]
-        if len(mine) != len(theirs):
-            # Where the step is known, a call that one host lacks says nothing about the others.
-            if key[1] is not None:
-                continue
-            return None
-        starts += (theirs.starts - mine.starts).tolist()
-        ends += (theirs.ends - mine.ends).tolist()
-        apart = apart and not overlap(mine, theirs)
-    if not starts:
-        return None
-    middle = sorted(starts)[len(starts) // 2]
-    if abs(middle) > _MOST_NS or not _alike(starts, middle, _SPREAD):
-        return None
-    if apart:
-        return middle
-    if len(starts) < _FEW or abs(middle) < _LEAST_NS:
-        return None
-    return middle if _alike(ends, middle, _SPREAD_OF_ENDS) else None
+        if len(mine) == len(theirs) > 0:
+            role = found[key[0]]
+            role.starts += (theirs.starts - mine.starts).tolist()
+            role.ends += (theirs.ends - mine.ends).tolist()
+            role.apart = role.apart and not overlap(mine, theirs)
+    return list(found.values())
 
 
-def _alike(differences: Sequence[int], middle: int, spread: float) -> bool:
-    return max(abs(one - middle) for one in differences) <= spread * abs(middle)
+def _middle(differences: Sequence[int]) -> int:
+    return sorted(differences)[len(differences) // 2]
+
+
+def _near(differences: Sequence[int], middle: int, most: float) -> int:
+    """How many of `differences` are at most that far from the `middle`."""
+    return sum(abs(one - middle) <= most for one in differences)
+
+
+def _most(count: int, calls: Sequence[int]) -> bool:
+    """Whether `count` is three in four of `calls`: one that a straggler drew out tells nothing."""
+    return count * 4 >= len(calls) * 3

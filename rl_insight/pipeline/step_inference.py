@@ -18,9 +18,8 @@ from rl_insight.pipeline.clock_skew import Window
 
 Row = dict[str, object]
 
-_ROLLOUTS = frozenset({"agent_loop_rollout", "rollout_generate"})
 # Stages that need the samples of their step. Of an unknown one nobody knows what comes first.
-_TRAINING = roles.STAGES - _ROLLOUTS
+_TRAINING = roles.STAGES - roles.ROLLOUTS
 
 # The clocks of hosts differ by seconds, so a rollout may seem to reach into a training that it
 # comes before, or to begin before one that it goes along with: by less than this share of it.
@@ -178,7 +177,7 @@ def _trains(role: str) -> bool:
 
 def _is_rollout(row: Mapping[str, object]) -> bool:
     role = row["role"]
-    return isinstance(role, str) and roles.bare(role) in _ROLLOUTS
+    return isinstance(role, str) and roles.bare(role) in roles.ROLLOUTS
 
 
 def _window(row: Row) -> tuple[int, int] | None:

@@ -79,6 +79,12 @@ def test_whole_steps_and_workers_are_no_stages() -> None:
     assert not any(map(roles.is_stage, roles.WHOLE_STEP | roles.WORKERS))
 
 
+def test_rollouts_are_known_and_workers_that_also_train_are_none() -> None:
+    assert all(map(roles.is_rollout, ("agent_loop_rollout", "rollout_generate", "rollout")))
+    assert roles.is_rollout("reward_model/agent_loop_rollout")
+    assert not any(map(roles.is_rollout, ("actor_rollout", "actor_rollout_ref", "actor_update")))
+
+
 def test_stages_are_known_in_every_spelling() -> None:
     assert roles.is_stage("update_actor")
     assert roles.is_stage("ref-compute-log-prob")
