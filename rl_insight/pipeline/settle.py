@@ -1,7 +1,7 @@
 """Who each lane is: identity, clock, order and filters, which need all files at once."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rl_insight.data import identity, roles
@@ -35,8 +35,9 @@ def settle_lanes(
 ) -> Settled:
     """Complete `lanes` as parsed (rows of the `lanes` schema with only the file's own identity).
 
-    A row also gets an `order`, which sorts the captures of one process by their names, and
-    `doubts`, what is doubtful about its times and what was inferred (code, severity, words).
+    A row also gets an `order`, which sorts the captures of one process by their names, `stages`,
+    the roles that it is drawn under, and `doubts`, what is doubtful about its times and what was
+    inferred (code, severity, words).
     `paths` maps a `source_id` to its relative path, `stage_roles` a `lane_id` to the roles that
     the capture's own stages name, `windows` a `lane_id` to when those were, in raw times.
     """
@@ -85,48 +86,6 @@ def excluded(row: Mapping[str, object], stages: frozenset[str], filters: Filters
     return None
 
 
-def simultaneous(lanes: Sequence[Row]) -> Counter[str]:
-    """How many captures of a source run while another source of the same identity is captured.
-
-    Two replicas or hosts that number their ranks alike show up so; both are kept.
-    """
-    groups: dict[tuple[object, ...], list[tuple[int, int, str, str]]] = defaultdict(list)
-    for row in lanes:
-        start, end = _number(row["capture_start_ns"]), _number(row["capture_end_ns"])
-        if row["rank_id"] is None or row["role"] is None or start is None or end is None:
-            continue
-        key = (row["role"], row["replica"], row["rank_id"])
-        # One process may write window after window: those are no two of one identity.
-        source = str(row["source_id"])
-        process = source if row["pid"] is None else f"{row['host']} {row['pid']}"
-        groups[key].append((start, end, process, source))
-    return Counter(source for found in groups.values() for source in _overlapping(sorted(found)))
-
-
-def _overlapping(captures: Sequence[tuple[int, int, str, str]]) -> Iterator[str]:
-    """The source of each of `captures` that overlaps one of another process.
-
-    They are (start, end, process, source), sorted.
-    """
-    # The start of the next capture of another process, for each capture.
-    following: list[int | None] = [None] * len(captures)
-    for at in range(len(captures) - 2, -1, -1):
-        start, _, process, _ = captures[at + 1]
-        following[at] = start if process != captures[at][2] else following[at + 1]
-    # The latest end so far, and the latest of any process but that one.
-    latest: tuple[int, str] | None = None
-    other: tuple[int, str] | None = None
-    for (start, end, process, source), later in zip(captures, following, strict=True):
-        before = latest if latest is None or latest[1] != process else other
-        if (before is not None and before[0] > start) or (later is not None and later < end):
-            yield source
-        if latest is None or end > latest[0]:
-            other = latest if latest is not None and latest[1] != process else other
-            latest = (end, process)
-        elif process != latest[1] and (other is None or end > other[0]):
-            other = (end, process)
-
-
 def _completed(row: Row, path: str, stages: frozenset[str], options: MergeOptions) -> Row:
     who = identity.resolve(path, row, options.rules, options.root_name)
     role = who.role
@@ -138,6 +97,7 @@ def _completed(row: Row, path: str, stages: frozenset[str], options: MergeOption
     return {
         **row,
         "role": role,
+        "stages": stages,
         "replica": who.replica,
         "rank_id": who.rank_id,
         "global_rank": who.global_rank,

@@ -14,7 +14,8 @@ from rl_insight.errors import PluginError
 from rl_insight.parsers import PARSERS
 from rl_insight.pipeline.discovery import Filters, Skipped
 from rl_insight.pipeline.merge_options import MergeOptions
-from rl_insight.pipeline.settle import Row, Settled, excluded, simultaneous
+from rl_insight.pipeline.same_identity import simultaneous
+from rl_insight.pipeline.settle import Row, Settled, excluded
 from rl_insight.pipeline.units import source_id
 from rl_insight.problems import Problems
 

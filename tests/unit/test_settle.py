@@ -7,13 +7,13 @@ import pytest
 
 from rl_insight.data.identity import compile_rules
 from rl_insight.pipeline.discovery import Filters
+from rl_insight.pipeline.same_identity import simultaneous
 from rl_insight.pipeline.settle import (
     MergeOptions,
     Row,
     Settled,
     excluded,
     settle_lanes,
-    simultaneous,
 )
 from rl_insight.schema import LANES
 
@@ -249,6 +249,29 @@ def test_captures_of_one_file_may_overlap() -> None:
         same_rank("b", 80, 90),
     ]
     assert simultaneous(later) == {"a": 1, "b": 2}
+
+
+def test_a_copy_of_a_capture_is_noticed_and_the_next_window_of_its_process_is_not() -> None:
+    # GIVEN three windows of one process that touch a little, and a copy of the second
+    windows = [
+        same_rank(source, start, start + 100, host="h", pid=7)
+        for source, start in (("a", 0), ("b", 95), ("c", 190))
+    ]
+    assert simultaneous(windows) == Counter()
+    copy = same_rank("backup/b", 95, 195, host="h", pid=7)
+    assert simultaneous([*windows, copy]) == {"b": 1, "backup/b": 1}
+
+
+def test_captures_that_are_drawn_in_one_lane_are_of_one_identity_whatever_their_folders() -> None:
+    # GIVEN the same stage of rank 0 on two hosts, whose folders were taken for roles
+    stages = frozenset({"actor_update"})
+    rows = [
+        same_rank(host, 0, 100, role=host, pid=pid, stages=stages)
+        for host, pid in (("hostA", 1), ("hostB", 2))
+    ]
+    assert simultaneous(rows) == {"hostA": 1, "hostB": 1}
+    apart = [{**rows[0], "stages": frozenset()}, {**rows[1], "stages": frozenset()}]
+    assert simultaneous(apart) == Counter()
 
 
 def test_other_replicas_ranks_and_unknown_ones_are_no_doubles() -> None:
