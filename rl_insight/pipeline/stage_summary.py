@@ -23,6 +23,8 @@ _WORTH_TELLING = 1.1
 
 _WHOSE = ["role", "step", "replica", "rank_id"]
 
+_Group = tuple[str, int | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
@@ -39,7 +41,10 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class StageSummary:
-    """The extremes of a run; None where all ranks are about even or nothing tells."""
+    """The extremes of a run; None where all ranks are about even or nothing tells.
+
+    Of computing only among stages that lasted about equally long.
+    """
 
     longest: Extreme | None
     most_computing: Extreme | None
@@ -56,10 +61,11 @@ def summarise_stages(output: Path) -> StageSummary:
     # Of a stage that broke off nobody knows how long it was.
     lasted = pc.if_else(stages["truncated"], None, stages["duration_ns"])
     parts = read(layout.table(folder, "breakdown"), [*_WHOSE, "computing_ns"])
-    return StageSummary(
-        longest=_extreme(stages.select(_WHOSE), lasted),
-        most_computing=_extreme(parts.select(_WHOSE), parts["computing_ns"]),
-    )
+    lengths = _extremes(stages.select(_WHOSE), lasted)
+    computing = _extremes(parts.select(_WHOSE), parts["computing_ns"])
+    # Who lasts longer also computes longer: that is told already.
+    hidden = [one for whose, one in computing.items() if whose not in lengths]
+    return StageSummary(_farthest(lengths.values()), _farthest(hidden))
 
 
 def stage_lines(summary: StageSummary) -> Iterator[str]:
@@ -72,20 +78,20 @@ def stage_lines(summary: StageSummary) -> Iterator[str]:
             yield f"  {what}: {_words(found)}"
 
 
-def _extreme(whose: pa.Table, values: pa.ChunkedArray) -> Extreme | None:
-    """The rank that is farthest above its median; `values` are ns, null where not known."""
+def _extremes(whose: pa.Table, values: pa.ChunkedArray) -> dict[_Group, Extreme]:
+    """The rank of each role and step that is well above the median; `values` are ns or null."""
     columns = [whose[name] for name in _WHOSE[1:]]
     table = pa.Table.from_arrays(
         [whose["role"].cast(pa.string()), *columns, values], names=[*_WHOSE, "ns"]
     )
     sums = table.group_by(_WHOSE).aggregate([("ns", "sum"), ("ns", "count"), ([], "count_all")])
-    groups: dict[tuple[str, int | None], list[dict[str, int | None]]] = defaultdict(list)
+    groups: dict[_Group, list[dict[str, int | None]]] = defaultdict(list)
     for row in sums.to_pylist():
         # One whose rank or whose time is not known in full cannot be compared.
         if row["role"] and row["rank_id"] is not None and row["ns_count"] == row["count_all"]:
             groups[row["role"], row["step"]].append(row)
-    extremes = (_of_group(role, step, rows) for (role, step), rows in groups.items())
-    return _farthest(one for one in extremes if one is not None)
+    found = {group: _of_group(*group, rows) for group, rows in groups.items()}
+    return {group: one for group, one in found.items() if one is not None}
 
 
 def _of_group(role: str, step: int | None, rows: list[dict[str, int | None]]) -> Extreme | None:

@@ -54,6 +54,19 @@ def test_a_replica_with_a_long_tail_is_named_with_its_step(tmp_path: Path) -> No
     ]
 
 
+def test_who_lasts_longer_is_not_told_again_for_computing_longer(tmp_path: Path) -> None:
+    # GIVEN a rollout with a long tail, and an update in which one rank computes a second more
+    made = Tables()
+    for rank, (tail, work) in enumerate(((8, 4.0), (8, 4.0), (20, 5.0))):
+        add(made, rank, tail, tail - 1, role="agent_loop_rollout")
+        add(made, rank, 6.0, work)
+    # THEN each is named for what makes the others wait
+    assert [line.partition(":")[2].partition(",")[0] for line in said(made, tmp_path)] == [
+        " agent_loop_rollout rank 2 in step 3: 20.0 s",
+        " actor_update rank 2 in step 3: 5.00 s",
+    ]
+
+
 def test_what_costs_most_time_is_told_and_not_the_highest_ratio(tmp_path: Path) -> None:
     made = Tables()
     for rank, (short, long) in enumerate(((10, 1_000), (10, 1_000), (30, 1_300))):
