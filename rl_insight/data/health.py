@@ -19,6 +19,7 @@ from typing import Literal
 
 import msgspec
 
+from rl_insight.data import packings
 from rl_insight.data.ailment import Ailment
 from rl_insight.data.gzip_ends import GzipEnds, gzip_ends
 from rl_insight.readers import file_kinds
@@ -44,7 +45,7 @@ _SUFFIXES: tuple[tuple[tuple[str, ...], tuple[Format, ...]], ...] = (
     ((".arrow",), ("arrow",)),
 )
 # What packs files, other than gzip.
-_PACKERS: tuple[Format, ...] = ("zstd", "xz", "bzip2")
+_PACKERS: tuple[Format, ...] = ("zstd", "xz", "bzip2", "lz4", "lzma", "7z", "rar", "compress")
 LEFTOVERS = (".tmp", ".part", ".partial")
 """How a file ends that its writer or copier did not complete."""
 
@@ -235,7 +236,11 @@ def _misnamed(path: str, known: Format, packed: bool, head: bytes) -> list[Ailme
     if known in _PACKERS and kind is not None:
         what = f"is packed by {known}, which is not read: {kind.remedy}"
         return [Ailment("packed_otherwise", what)]
-    bare = name.removesuffix(".gz")
+    bare, packing = packings.split(name)
+    if packing and known not in ("json", "json lines"):
+        what = f"is packed as {packing}, which is not read: unpack it, or pack it with gzip"
+        return [Ailment("packed_otherwise", what)]
+    bare = bare.removesuffix(".gz")
     for suffixes, formats in _SUFFIXES:
         if bare.endswith(suffixes) and known not in formats:
             return [Ailment("wrong_content", f"holds {_words(known, kind)}")]

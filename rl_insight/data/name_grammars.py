@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
-from rl_insight.data import roles
+from rl_insight.data import packings, roles
 from rl_insight.data.name_facts import INT32, NOTHING, NameFacts, digits, number, unix_time
 
 TORCH_GRAMMARS = frozenset({"verl-A/B", "verl-C/D", "vllm", "sglang", "tensorboard"})
@@ -89,7 +89,8 @@ def read(name: str) -> NameFacts:
 
 
 def _engine_or_trainer(name: str) -> NameFacts:
-    stem = name.removesuffix(".gz")
+    # A packer that is not read hides nothing of what the name tells.
+    stem = packings.split(name)[0].removesuffix(".gz")
     kind = next((kind for kind in _KINDS if stem.endswith(kind)), "")
     stem = stem.removesuffix(kind)
     matches = (grammar(stem, kind) for grammar in _GRAMMARS)

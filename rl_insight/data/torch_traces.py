@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from rl_insight.data import packings
 from rl_insight.data.names import TORCH_GRAMMARS, facts
 from rl_insight.data.tree import File, Tree
 from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
@@ -12,14 +13,19 @@ from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
 _SUFFIXES = (".json", ".json.gz")
 # What no parser reads, by the suffix behind that of a trace.
 _NOT_READ = {
-    "tmp": "left by a killed writer: kineto gives a trace its name when it is complete",
-    "part": "left by a killed writer or copier",
-    "zst": "compressed with zstd: unpack it, or pack it with gzip",
-    "xz": "compressed with xz: unpack it, or pack it with gzip",
-    "bz2": "compressed with bzip2: unpack it, or pack it with gzip",
+    ".tmp": "left by a killed writer: kineto gives a trace its name when it is complete",
+    ".part": "left by a killed writer or copier",
 }
-_ROTATED = "an older file that was kept beside its successor: give it a name in .json to read it"
-_BEHIND = re.compile(rf"\.json(?:\.gz)?\.({'|'.join(_NOT_READ)}|[0-9]{{1,3}})", re.IGNORECASE)
+_ROTATED = "an older file that was kept beside its successor"
+_COPY = "a copy that an editor or a person kept beside the file"
+_COPIES = (".bak", ".old", ".orig", "~")
+_BEHIND = re.compile(
+    rf"(?P<kind>\.json(?:\.gz)?(?:{packings.SUFFIX})?)"
+    rf"(?P<end>{'|'.join(map(re.escape, (*_NOT_READ, *_COPIES)))}|\.[0-9]{{1,3}})\Z",
+    re.IGNORECASE,
+)
+# Whole names of VeRL's traces, of which an archiver may have replaced the suffix.
+_VERL = frozenset({"verl-A/B", "verl-C/D"})
 # Neighbours of profiles that are JSON themselves: Ascend's, msprobe's.
 _OTHERS = re.compile(
     r"(profiler_info(_[0-9]+)?|profiler_metadata|dump|stack|construct|debug|communication"
@@ -39,12 +45,8 @@ def candidates(tree: Tree) -> Iterator[File]:
     Captures of torch_npu (`*_ascend_pt`) hold traces of another kind and are passed over.
     """
     for file in tree.files:
-        name = file.name
-        if not (name.lower().endswith(_SUFFIXES) or _behind(name)):
-            continue
-        if "ascend_pt/" in file.path:
-            continue
-        yield file
+        if _may_be_trace(file.name) and "ascend_pt/" not in file.path:
+            yield file
 
 
 def why_not(tree: Tree, file: File) -> str | None:
@@ -52,10 +54,12 @@ def why_not(tree: Tree, file: File) -> str | None:
 
     A file is opened only when its name says nothing.
     """
-    name = file.name
-    behind = _behind(name)
+    behind = _BEHIND.search(file.name)
     if behind:
-        return _NOT_READ.get(behind.lower(), _ROTATED)
+        end = behind["end"].lower()
+        what = _COPY if end in _COPIES else _ROTATED
+        return _NOT_READ.get(end, f"{what}: give it a name in {behind['kind']} to read it")
+    name, packing = packings.split(file.name)
     if "async_llm" in name:
         return "vLLM front-end trace: CPU only, no rank"
     if _OTHERS.fullmatch(name):
@@ -63,6 +67,8 @@ def why_not(tree: Tree, file: File) -> str | None:
     if _ASCEND_TRACE.fullmatch(name):
         return "trace of the Ascend profiler: --profiler-type mstx reads its folder"
     grammar = facts(file.path).grammar
+    if packing:
+        return _why_not_packed(tree, file, name, packing)
     if grammar in TORCH_GRAMMARS or file.size_bytes == 0:
         return None
     text, complete = unpacked(tree.head(file.path, HEAD_BYTES), file.size_bytes)
@@ -88,10 +94,27 @@ def _are_lines(text: bytes) -> bool:
         return False
 
 
-def _behind(name: str) -> str | None:
-    """The suffix behind `.json` or `.json.gz`, of those that no trace ends with."""
-    found = _BEHIND.search(name)
-    return found[1] if found and found.end() == len(name) else None
+def _may_be_trace(whole: str) -> bool:
+    name, packing = packings.split(whole)
+    if name.lower().endswith(_SUFFIXES) or _BEHIND.search(whole):
+        return True
+    return packing != "" and "." not in name and facts(name).grammar in _VERL
+
+
+def _why_not_packed(tree: Tree, file: File, name: str, packing: str) -> str | None:
+    """As `why_not`, of a `file` that is called `name` but for the suffix of a packer.
+
+    What is a trace by its name is claimed though it cannot be unpacked: reading says that its rank
+    is lost, and how to get it back. Whether it lies there unpacked too is asked of the folder.
+    """
+    stem = re.sub(r"\.json(?:\.gz)?\Z", "", name, flags=re.IGNORECASE)
+    for twin in (f"{stem}{suffix}" for suffix in _SUFFIXES):
+        if not tree.single and tree.absolute(file.path).with_name(twin).is_file():
+            return f"the same capture is there as {twin}, which is read"
+    told = facts(file.path)
+    if told.grammar in TORCH_GRAMMARS or (told.grammar == "generic" and told.rank is not None):
+        return None
+    return f"packed as {packing}, which is not read: unpack it, or pack it with gzip"
 
 
 def _other_json(text: bytes) -> str | None:

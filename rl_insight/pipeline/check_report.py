@@ -65,7 +65,11 @@ def actions(census: Census) -> Iterator[str]:
         yield "see whether the profiler was on for the roles whose folders are empty"
     if any(row.status == "failed" for row in census.skipped):
         yield "make readable what could not be listed"
-    copied = sum(one.state in ("damaged", "empty", "unreadable") for one in census.inputs)
+    lost = [one for one in census.inputs if one.state in ("damaged", "empty", "unreadable")]
+    packed = sum(any(what.code == "packed_otherwise" for _, what in one.ailments) for one in lost)
+    if packed:
+        yield f"unpack {count(packed, 'input')}, or pack them with gzip, which is read"
+    copied = len(lost) - packed
     if copied:
         yield f"copy {count(copied, 'damaged input')} again, if the job's own disk has more of them"
     growing = sum(one.state == "growing" for one in census.inputs)

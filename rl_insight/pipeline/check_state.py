@@ -56,6 +56,8 @@ def verdict(
     if len(looked) != 1 or not (file := looked[0][0]).size_bytes:
         return state, state in _USABLE, ailments
     health = looked[0][1]
+    if _has(ailments, "packed_otherwise"):
+        return "damaged", False, ailments
     if parser.name == "torch" and (health.format == "zeros" or _has(ailments, "wrong_content")):
         gives = check_small.trace_follows(tree.absolute(file.path))
         if gives and state == "empty":

@@ -7,8 +7,8 @@ from rl_insight.readers.gzip_head import GZIP_MAGIC
 from rl_insight.readers.sqlite import MAGIC as SQLITE_MAGIC
 
 Format = Literal[
-    "zip", "zstd", "xz", "bzip2", "sqlite", "parquet", "arrow", "hdf5", "npy", "pickle",
-    "other",
+    "zip", "zstd", "xz", "bzip2", "lz4", "lzma", "7z", "rar", "compress", "sqlite", "parquet",
+    "arrow", "hdf5", "npy", "pickle", "other",
 ]  # fmt: skip
 
 
@@ -29,6 +29,11 @@ _MAGICS: Final = (
     (b"\x28\xb5\x2f\xfd", FileKind("zstd", "zstandard-compressed data", "unpack it with zstd -d")),
     (b"BZh", FileKind("bzip2", "bzip2-compressed data", "unpack it with bunzip2")),
     (b"\xfd7zXZ\x00", FileKind("xz", "xz-compressed data", "unpack it with unxz")),
+    (b"\x04\x22\x4d\x18", FileKind("lz4", "lz4-compressed data", "unpack it with lz4 -d")),
+    (b"\x5d\x00\x00", FileKind("lzma", "lzma-compressed data", "unpack it with unlzma")),
+    (b"7z\xbc\xaf\x27\x1c", FileKind("7z", "a 7z archive", "unpack it with 7z x")),
+    (b"Rar!\x1a\x07", FileKind("rar", "a rar archive", "unpack it with unrar x")),
+    (b"\x1f\x9d", FileKind("compress", "data packed by compress", "unpack it with uncompress")),
     (b"PAR1", FileKind("parquet", "a Parquet file")),
     (b"ARROW1", FileKind("arrow")),
     (b"\x89HDF\r\n\x1a\n", FileKind("hdf5")),

@@ -43,6 +43,9 @@ def place(root, path, content=b""):
     return path
 
 
+END_OF_ZIP = b"PK\x05\x06" + bytes(18)
+
+
 def name_of(stage, step, rank, world=4):
     return f"actor_{stage}_step{step}_rank{rank}-of-{world}_pid1{rank}_{TIME}.json.gz"
 
@@ -81,6 +84,32 @@ def test_a_whole_run_is_said_to_be_whole(run, capsys):
     assert "  role                  ranks  steps 1-3" in lines
     assert lines[-1] == "Nothing is missing, and no file is damaged at its ends."
     assert any("what lies between may still be damaged" in line for line in lines)
+
+
+@pytest.mark.parametrize("size", [300, 200_000])
+@pytest.mark.parametrize(
+    ("suffix", "magic"),
+    [
+        (".zst", b"\x28\xb5\x2f\xfd"),
+        (".zip", b"PK\x03\x04"),
+        (".lz4", b"\x04\x22\x4d\x18"),
+        (".br", b"\x8b"),
+        (".tar", b"a.json".ljust(257, b"\0") + b"ustar\0"),
+    ],
+)
+def test_a_rank_that_is_packed_otherwise_gives_nothing_and_is_to_be_unpacked(
+    run, capsys, suffix, magic, size
+):
+    packed = run / name_of("actor-update", 2, 1)
+    packed.unlink()
+    place(run, f"{packed.name}{suffix}", magic + bytes([7, 200, 131]) * size + END_OF_ZIP)
+    code, out = told(capsys, run)
+    assert code == 3
+    assert "actor_update step 2: 3 of 4 ranks, rank 1 gave nothing" in out
+    assert "unpack 1 input, or pack them with gzip, which is read" in out
+    content = as_json(capsys, run)
+    (damaged,) = [one for one in content["inputs"] if one["state"] == "damaged"]
+    assert "packed_otherwise" in [one["code"] for one in damaged["problems"]]
 
 
 def test_gaps_and_damage_are_told(run, capsys):

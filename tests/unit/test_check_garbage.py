@@ -113,6 +113,8 @@ CAPTURE = "actor_update/node_1_20260814_ascend_pt/ASCEND_PROFILER_OUTPUT"
 PLACES = {
     "torch.json.gz": RANK_4,
     "torch.json": RANK_4.removesuffix(".gz"),
+    "torch.json.zst": RANK_4.removesuffix(".gz") + ".zst",
+    "torch.tgz": RANK_4.removesuffix(".json.gz") + ".tgz",
     "nvtx.sqlite": "worker_process_70000.1.sqlite",
     "nvtx.jsonl": "worker_process_70000.1.jsonl",
     "nvtx.jsonl.gz": "worker_process_70000.1.jsonl.gz",

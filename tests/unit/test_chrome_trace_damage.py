@@ -5,6 +5,7 @@ Every test builds its input, and asserts the events and the problems.
 
 import gzip
 import json
+import lzma
 import random
 import sys
 from collections.abc import Callable
@@ -541,6 +542,10 @@ def test_an_empty_file_is_told(tmp_path: Path, content: bytes) -> None:
         (b"Traceback (most recent call last):", "it starts with 'Traceback (most recent"),
         (b"PK\x03\x04rest", "it holds a zip archive"),
         (b"SQLite format 3\0", "it holds an SQLite database"),
+        (b"\x04\x22\x4d\x18....", "it holds lz4-compressed data; unpack it with lz4 -d"),
+        (lzma.compress(b"[]", lzma.FORMAT_ALONE), "it holds lzma-compressed data"),
+        (b"7z\xbc\xaf\x27\x1c....", "it holds a 7z archive; unpack it with 7z x"),
+        (b"\x1f\x9d\x90.....", "it holds data packed by compress; unpack it with uncompress"),
         (b"(\xb5/\xfd....", "it holds zstandard-compressed data; unpack it with zstd -d"),
         (
             gzip.compress(gzip.compress(b"[]", mtime=0), mtime=0),

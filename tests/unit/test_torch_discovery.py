@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rl_insight.data.names import facts
 from rl_insight.data.tree import scan
 from rl_insight.parsers.torch import PARSER
 
@@ -176,11 +177,16 @@ def test_suffixes_in_capitals_are_those_of_traces(tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize(
     ("suffix", "reason"),
     [
-        (".json.zst", "compressed with zstd: unpack it"),
-        (".json.XZ", "compressed with xz: unpack it"),
-        (".json.bz2", "compressed with bzip2: unpack it"),
         (".json.gz.part", "left by a killed writer or copier"),
-        (".json.1", "an older file"),
+        (".json.zst.part", "left by a killed writer or copier"),
+        (".json.1", "an older file that was kept beside its successor: give it a name in .json to"),
+        (
+            ".json.gz.1",
+            "an older file that was kept beside its successor: give it a name in .json.gz",
+        ),
+        (".json.bak", "a copy that an editor or a person kept"),
+        (".json.gz.BAK", "a copy that an editor or a person kept"),
+        (".json~", "a copy that an editor or a person kept"),
     ],
 )
 def test_a_trace_under_a_suffix_that_is_not_read_has_a_row_that_says_why(
@@ -189,6 +195,59 @@ def test_a_trace_under_a_suffix_that_is_not_read_has_a_row_that_says_why(
     write(tmp_path, f"rank0{suffix}")
     (why,) = found(tmp_path).values()
     assert why is not None and why.startswith(reason)
+
+
+PACKINGS = (".zst", ".XZ", ".bz2", ".zip", ".lz4", ".7z", ".Z", ".lzma", ".tgz", ".tar.gz", ".tar")
+VERL = "actor_update_step1_rank2-of-4_pid7_20260814122731089"
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@pytest.mark.parametrize("name", [f"{VERL}.json", f"{VERL}.json.gz", "rank2.json", VERL])
+def test_what_is_packed_otherwise_is_claimed_by_its_name_so_that_its_rank_is_said_to_be_lost(
+    tmp_path: Path, packing: str, name: str
+) -> None:
+    write(tmp_path, name + packing, b"?")
+    assert found(tmp_path) == {name + packing: None}
+    assert facts(name + packing).rank == 2
+
+
+def test_what_is_packed_otherwise_and_says_nothing_by_its_name_is_passed_over_with_a_reason(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "mine.json.zst", b"?")
+    assert found(tmp_path) == {
+        "mine.json.zst": "packed as .zst, which is not read: unpack it, or pack it with gzip"
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["code.zip", "logs.tar.gz", "rank0.tar", "step_3.7z", "a.jsonl.xz"]
+)
+def test_archives_that_are_not_called_like_a_trace_are_nobodys(tmp_path: Path, name: str) -> None:
+    write(tmp_path, name, b"?")
+    assert found(tmp_path) == {}
+
+
+@pytest.mark.parametrize("kept", [".json", ".json.gz"])
+@pytest.mark.parametrize("packed", [".json.zst", ".json.gz.zip", ".zip"])
+def test_a_trace_that_is_there_unpacked_too_is_read_once(
+    tmp_path: Path, kept: str, packed: str
+) -> None:
+    write(tmp_path, f"a/{VERL}{kept}")
+    write(tmp_path, f"a/{VERL}{packed}", b"?")
+    assert found(tmp_path) == {
+        f"a/{VERL}{kept}": None,
+        f"a/{VERL}{packed}": f"the same capture is there as {VERL}{kept}, which is read",
+    }
+
+
+def test_what_is_no_trace_by_its_name_is_none_when_it_is_packed(tmp_path: Path) -> None:
+    write(tmp_path, "profiler_info_3.json.zst", b"?")
+    write(tmp_path, "h_4711.async_llm.1771730291744166997.pt.trace.json.zip", b"?")
+    assert list(found(tmp_path).values()) == [
+        "vLLM front-end trace: CPU only, no rank",
+        "JSON of another kind: it accompanies a profile",
+    ]
 
 
 def test_json_lines_of_another_kind_are_no_trace(tmp_path: Path) -> None:
