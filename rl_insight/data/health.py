@@ -42,7 +42,7 @@ _SUFFIXES: tuple[tuple[tuple[str, ...], tuple[Format, ...]], ...] = (
     ((".pt",), ("zip", "pickle")),
     ((".npy",), ("npy",)),
     ((".parquet",), ("parquet",)),
-    ((".arrow",), ("arrow",)),
+    ((".arrow",), ("arrow", "arrow stream")),
 )
 # What packs files, other than gzip.
 _PACKERS: tuple[Format, ...] = ("zstd", "xz", "bzip2", "lz4", "lzma", "7z", "rar", "compress")
@@ -214,6 +214,7 @@ _CHECKS: dict[Format, Callable[[str, bytes, bytes, int], list[Ailment]]] = {
     "zip": _zip,
     "parquet": _same_ends(b"PAR1"),
     "arrow": _same_ends(b"ARROW1"),
+    "arrow stream": _same_ends(file_kinds.STREAM_END),
 }
 
 

@@ -81,6 +81,9 @@ def _as_told(
     if told.gives:
         # What a file is called is nobody's loss once it is read.
         kept = [(p, one) for p, one in ailments if one.code != "wrong_content" or not of_one_file]
+        if told.status == "ok":
+            # An Arrow stream may end without saying so.
+            kept = [(p, one) for p, one in kept if one.code != "table_cut"]
         if told.status == "salvaged" and detail and all(one.harmless for _, one in kept):
             kept.append((path, Ailment("partly_read", detail)))
         return kept

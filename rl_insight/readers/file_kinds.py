@@ -8,7 +8,7 @@ from rl_insight.readers.sqlite import MAGIC as SQLITE_MAGIC
 
 Format = Literal[
     "zip", "zstd", "xz", "bzip2", "lz4", "lzma", "7z", "rar", "compress", "sqlite", "parquet",
-    "arrow", "hdf5", "npy", "pickle", "other",
+    "arrow", "arrow stream", "hdf5", "npy", "pickle", "other",
 ]  # fmt: skip
 
 
@@ -46,13 +46,22 @@ _MAGICS: Final = (
         FileKind("other", "a Git LFS pointer", "the file itself was never downloaded"),
     ),
 )
+# Arrow columnar format, "Encapsulated message format": an IPC stream has no magic of its own, and
+# begins like all its messages with this and a length of 32 bits, of which the top byte is 0.
+_CONTINUATION: Final = b"\xff\xff\xff\xff"
+_LENGTH_TOP: Final = slice(7, 8)
+STREAM_END: Final = _CONTINUATION + bytes(4)
+"""How an Arrow IPC stream ends that its writer closed."""
 # POSIX.1, ustar: the magic of the first member's header.
 _TAR_MAGIC: Final = slice(257, 262)
 
 
 def by_magic(head: bytes) -> FileKind | None:
     """The kind whose magic number stands at the start of `head`, the unpacked text of a file."""
-    return next((kind for magic, kind in _MAGICS if head.startswith(magic)), None)
+    found = next((kind for magic, kind in _MAGICS if head.startswith(magic)), None)
+    if found is None and head.startswith(_CONTINUATION) and head[_LENGTH_TOP] == b"\0":
+        return FileKind("arrow stream")
+    return found
 
 
 def kind_of(head: bytes) -> FileKind | None:

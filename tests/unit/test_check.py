@@ -86,6 +86,18 @@ def test_a_whole_run_is_said_to_be_whole(run, capsys):
     assert any("what lies between may still be damaged" in line for line in lines)
 
 
+@pytest.mark.parametrize(("lost", "code"), [(0, 0), (8, 0), (30, 1)])
+def test_of_a_small_arrow_stream_its_rows_count_and_not_its_last_bytes(
+    tmp_path, capsys, lost, code
+):
+    # The last 8 bytes say that it ends, which a writer may leave out; before them stands its row.
+    rows = [details(), session(), text_range(1, 5, "update_actor", 111)]
+    folder = write_folder(tmp_path / "worker_process_111.1", rows, "stream")
+    path = folder / "NVTX_EVENTS.arrow"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size - lost])
+    assert told(capsys, tmp_path)[0] == code
+
+
 @pytest.mark.parametrize("size", [300, 200_000])
 @pytest.mark.parametrize(
     ("suffix", "magic"),
@@ -352,7 +364,7 @@ def export(root, pid, number, rank=None, world=4, form="sqlite"):
     return write_folder(root / name, rows, form)
 
 
-@pytest.mark.parametrize("form", ["sqlite", "jsonl", "parquet", "arrow"])
+@pytest.mark.parametrize("form", ["sqlite", "jsonl", "parquet", "arrow", "stream"])
 def test_the_rank_of_a_capture_of_nsys_is_told_by_its_environment(form, tmp_path, capsys):
     root = tmp_path / "in"
     root.mkdir()

@@ -7,6 +7,7 @@ import random
 import sqlite3
 import zipfile
 
+import pyarrow as pa
 import pytest
 
 from rl_insight.data.health import END_BYTES, look
@@ -177,6 +178,20 @@ def test_an_archive_without_its_end(tmp_path):
     assert codes(tmp_path, "a.pt", file.getvalue()) == []
     assert codes(tmp_path, "a.pt", file.getvalue()[:-30]) == ["archive_cut"]
     assert codes(tmp_path, "a.parquet", b"PAR1....") == ["table_cut"]
+
+
+@pytest.mark.parametrize("rows", [0, 3, 40_000])
+def test_an_arrow_stream_is_known_by_its_first_message_and_whole_by_its_last(tmp_path, rows):
+    sink = pa.BufferOutputStream()
+    content = pa.table({"start": list(range(rows))})
+    with pa.ipc.new_stream(sink, content.schema) as writer:
+        writer.write_table(content)
+    stream = sink.getvalue().to_pybytes()
+    found = health(tmp_path, "NVTX_EVENTS.arrow", stream)
+    assert (found.format, found.ailments) == ("arrow stream", ())
+    assert codes(tmp_path, "NVTX_EVENTS.arrow", stream[:-20]) == ["table_cut"]
+    # Erased flash is all ones.
+    assert codes(tmp_path, "NVTX_EVENTS.arrow", b"\xff" * 9_000) == ["wrong_content"]
 
 
 def test_a_bomb_is_not_unpacked(tmp_path):
