@@ -119,8 +119,24 @@ class EventSalvager(Generic[Event]):
         ):
             self._problems.add("missing_bracket", "info", 1, window.offset(window.start))
             return Outcome.CLOSED
-        self._lose()
+        count, end = event_text.other_values(buffer, window.start, window.end)
+        if count:
+            # Nothing is doubtful but these: what follows need not be searched for.
+            # A list of numbers stands where one event should.
+            self._undecodable(1 if self._separators.nested else count, end)
+            self.damaged = True
+            self._separators.forget()
+            window.start = end
+        else:
+            self._lose()
         return None
+
+    def _undecodable(self, count: int, end: int) -> None:
+        """Tell of `count` events that are none, from the start of the window to about `end`."""
+        window = self._window
+        text = bytes(memoryview(window.buffer)[window.start : min(end, window.start + _LOOK_AHEAD)])
+        offset = window.offset(window.start)
+        self._problems.add("event_undecodable", "warning", count, offset, example(text))
 
     def _object(self, decoder: EventDecoder[Event]) -> Outcome | None:
         """Take the object at the start of the window, or lose it."""
@@ -204,9 +220,7 @@ class EventSalvager(Generic[Event]):
         near = min(window.end, window.start + _LOOK_AHEAD)
         nearest = event_text.boundary_after(buffer, window.start, near) or near
         if not self.lost or event_text.has_phase(buffer, window.start, nearest):
-            text = bytes(memoryview(buffer)[window.start : nearest])
-            offset = window.offset(window.start)
-            self._problems.add("event_undecodable", "warning", 1, offset, example(text))
+            self._undecodable(1, nearest)
         self.damaged = self.lost = True
         self._separators.forget()
         # What begins here is no event, but one may begin inside.

@@ -22,6 +22,11 @@ class Separators:
         self._after_event = False
         self._commas = 0
 
+    @property
+    def nested(self) -> bool:
+        """Whether a list inside the list is open."""
+        return self._nesting > 0
+
     def forget(self) -> None:
         """Something else than an event stood here, or a whole block was decoded in between."""
         self._after_event, self._commas = False, 0

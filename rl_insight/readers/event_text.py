@@ -30,6 +30,15 @@ _OBJECT = rb'\{\s*+"[^"\\]{0,256}+"\s*+:'
 _OBJECT_START = re.compile(_OBJECT)
 # The end of an object, if it is: an empty object or a closing bracket may stand inside a string.
 _BOUNDARY = re.compile(rb"\}" + _BETWEEN + rb"(?:" + _OBJECT + rb"|\{\s*+\}|\])")
+# Sound values that are neither objects nor lists, as elements of a list: each with what shows that
+# it is whole, a comma or the bracket behind it.
+_VALUE = (
+    rb'(?:"[^"\\]{0,4096}+(?:\\.[^"\\]{0,4096}+){0,256}+"'
+    rb"|-?+(?:[0-9]++(?:\.[0-9]++)?+(?:[eE][-+]?+[0-9]++)?+|NaN|Infinity)|true|false)"
+    rb"(?=\s*+[,\]])"
+)
+_VALUES = re.compile(_VALUE + rb"(?:\s*+,\s*+" + _VALUE + rb")*+", re.DOTALL)
+_ONE_VALUE = re.compile(_VALUE, re.DOTALL)
 # The end of the events, with what follows: another key, or the end of the object and of the file.
 _LIST_END = re.compile(
     rb"(?P<object>"
@@ -188,6 +197,23 @@ def starts_top_level_key(text: Buffer, start: int, end: int) -> bool:
     """Whether a key comes next that no event has."""
     key = _TOP_LEVEL_KEY.match(text, start, end)
     return key is not None and key["key"] not in _EVENT_KEYS
+
+
+def other_values(text: Buffer, start: int, end: int) -> tuple[int, int]:
+    """How many values stand at `start`, one behind the other, that are neither objects nor lists,
+    and where the last of them ends.
+    """
+    found = _VALUES.match(text, start, end)
+    if found is None:
+        return 0, start
+    stop, count = found.end(), 0
+    if b'"' not in found[0]:
+        return found[0].count(b",") + 1, stop  # millions of numbers
+    for value in _ONE_VALUE.finditer(text, start, end):
+        if value.end() > stop:
+            break
+        count += 1
+    return count, stop
 
 
 def is_last_brace(text: Buffer, start: int, end: int) -> bool:

@@ -654,3 +654,55 @@ def test_damage_in_every_event_costs_work_in_proportion(tmp_path: Path, kind: st
         )
         costs.append(work(ChromeTraceReader(path, Event)))
     assert costs[1] < 6 * costs[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "lost"),
+    [
+        ('"str"', 1),
+        ('"]}, {"', 1),
+        ('"a \\" b"', 1),
+        ("3.5", 1),
+        ("-1e-7", 1),
+        ("NaN", 1),
+        ("true", 1),
+        ("1, 2", 2),
+        ("[1, 2]", 1),
+        ("[[1], 2 ]", 2),
+    ],
+)
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    "shape", ["[%s]", '{"traceEvents": [%s]}', '{"traceEvents": [%s], "a": 1}']
+)
+@pytest.mark.parametrize("block_bytes", [64, 1 << 20])
+def test_a_sound_value_that_is_no_event_costs_itself_wherever_it_stands(
+    tmp_path: Path, value: str, lost: int, last: bool, shape: str, block_bytes: int
+) -> None:
+    after = [] if last else AFTER
+    text = shape % ", ".join([*BEFORE, value, *after])
+    json.loads(text)  # the file itself is closed
+    events, reader = read(tmp_path, text, block_bytes=block_bytes)
+    assert len(events) == len(BEFORE) + len(after)
+    assert codes(reader)["event_undecodable"] == lost
+    assert set(codes(reader)) <= {"event_undecodable", "nested_list"}
+    assert the_problem(reader, "event_undecodable").offset == (
+        text.index(BEFORE[-1]) + len(BEFORE[-1]) + 2 + len(value) - len(value.lstrip("["))
+    )
+
+
+@pytest.mark.parametrize("value", ['"str', "3.5", "[1, 2]", "tru"])
+def test_a_file_that_breaks_off_in_such_a_value_is_still_said_to_do_so(
+    tmp_path: Path, value: str
+) -> None:
+    text = '{"traceEvents": [' + ", ".join([*BEFORE, value])
+    events, reader = read(tmp_path, text)
+    assert len(events) == len(BEFORE)
+    assert codes(reader)["truncated"] == 1
+
+
+def test_as_many_such_values_as_a_block_holds_take_no_longer_way(tmp_path: Path) -> None:
+    text = f"[{', '.join([*BEFORE, *('1' for _ in range(100_000)), *AFTER])}]"
+    events, reader = read(tmp_path, text, block_bytes=4_096)
+    assert len(events) == len(BEFORE) + len(AFTER)
+    assert codes(reader) == {"event_undecodable": 100_000}
