@@ -31,7 +31,8 @@ def bars(
     gap: int,
     room_for_ranges: float,
 ) -> dict[str, list[Bar]]:
-    """Bars by colour; stages come before the ranges that lie on them.
+    """Bars by colour; stages come before the ranges that lie on them, and what fills much before
+    what fills little, which would be hidden where bars of many tracks share a pixel.
 
     `tops` gives the upper edge of the row of each lane that is drawn, `row` the height of a plain
     row, `width` that of the plot: all in pixels, as is the `gap` between neighbours. Ranges are
@@ -42,6 +43,7 @@ def bars(
     start = timeline.spans.start_ns[layout.order]
     end = start + timeline.spans.duration_ns[layout.order]
     found: dict[str, list[Bar]] = {}
+    inside: dict[str, bool] = {}
     for line in sorted(layout.lines, key=lambda line: line.level):
         if line.lane not in tops:
             continue
@@ -52,8 +54,14 @@ def bars(
         for mark in marks(start[places].tolist(), end[places].tolist(), paint, cell_ns, gap):
             right = min(mark.right, width)
             left = min(mark.left, right - 1)
+            inside.setdefault(colours[mark.paint], line.level > 0)
             found.setdefault(colours[mark.paint], []).append(Bar(left, right, top, bottom))
-    return found
+    ordered = sorted(found, key=lambda colour: (inside[colour], -_area(found[colour])))
+    return {colour: found[colour] for colour in ordered}
+
+
+def _area(bars: Sequence[Bar]) -> int:
+    return sum((bar.right - bar.left) * (bar.bottom - bar.top) for bar in bars)
 
 
 def unfinished_bars(

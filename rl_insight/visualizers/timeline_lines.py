@@ -2,8 +2,9 @@
 
 A row has tracks: stage spans that overlap in time (two files for one rank) lie in different ones.
 A track has levels: the stage itself, and the ranges inside it by depth. A level has as many lines
-as its spans overlap. Inside a line spans are in time order, so that what runs at one instant, or
-in one window, is found by bisection.
+as its spans overlap. Where a row has very many tracks, spans share its height only with those that
+they overlap, directly or through others: one alone would be a hair. Inside a line spans are in
+time order, so that what runs at one instant, or in one window, is found by bisection.
 """
 
 import heapq
@@ -18,6 +19,10 @@ DEEPEST_LEVEL = 3
 
 ROW_MARGIN = 0.1
 _TRACK_GAP = 0.06
+# The gap gives way before a track's bars become thinner than this: they are what there is to see.
+_THIN = 0.08
+# Rows of more tracks are as high as any can be, and a track is a few pixels of that.
+_CROWDED = 16
 # Of a stage's bar, what stays free above the ranges inside it.
 HEAD = 0.44
 
@@ -27,7 +32,8 @@ class Line:
     """Spans `order[first:last]` of one lane; `level` is 0 for stages.
 
     `tracks`, `levels` (without the stage's own) and `parts` say how many of each there are beside
-    this line's own `track`, `level` and `part`.
+    this line's own `track`, `level` and `part`. In a crowded row `tracks` are those in use while
+    the line's spans run, not all of its lane.
     """
 
     lane: int
@@ -45,7 +51,8 @@ class Line:
         margin = ROW_MARGIN / units
         height = (1 - 2 * margin) / self.tracks
         top = margin + self.track * height
-        bottom = top + height - (_TRACK_GAP / units if self.tracks > 1 else 0)
+        gap = _TRACK_GAP / units if self.tracks > 1 else 0
+        bottom = top + max(height - gap, min(height, _THIN / units))
         if self.level == 0:
             return top, bottom
         # A stage's head stays free above its ranges, and a thin sill of it below them.
@@ -57,7 +64,10 @@ class Line:
 
 
 def lines(spans: Spans, lanes: int) -> tuple[np.ndarray, tuple[Line, ...]]:
-    """Positions of all spans line by line, and the lines, by lane, track, level and part."""
+    """Positions of all spans line by line, and the lines.
+
+    They are in order of lane, tracks beside each other, track, level and part.
+    """
     end_ns = spans.start_ns + spans.duration_ns
     track = np.zeros(len(spans), dtype=np.int64)
     for group in _groups(np.flatnonzero(spans.depth == 0), spans.lane):
@@ -66,13 +76,33 @@ def lines(spans: Spans, lanes: int) -> tuple[np.ndarray, tuple[Line, ...]]:
     # A range follows its stage, unless the table puts it into another lane than that.
     inside = inside[spans.lane[spans.root[inside]] == spans.lane[inside]]
     track[inside] = track[spans.root[inside]]
+    tracks = _beside(spans, track, end_ns, lanes)
+    tracks[inside] = tracks[spans.root[inside]]
     level = _levels(spans)
-    key = (spans.lane * (track.max(initial=0) + 1) + track) * (DEEPEST_LEVEL + 1) + level
+    key = spans.lane * (tracks.max(initial=0) + 1) + tracks
+    key = (key * (track.max(initial=0) + 1) + track) * (DEEPEST_LEVEL + 1) + level
     part = np.zeros(len(spans), dtype=np.int64)
     for group in _groups(np.flatnonzero(level > 0), key):
         part[group] = _pack(spans.start_ns[group], end_ns[group])
-    order = np.lexsort((spans.start_ns, part, level, track, spans.lane))
-    return order, _describe(order, spans.lane, track, level, part, lanes)
+    order = np.lexsort((spans.start_ns, part, level, track, tracks, spans.lane))
+    return order, _describe(order, spans.lane, tracks, track, level, part, lanes)
+
+
+def _beside(spans: Spans, track: np.ndarray, end_ns: np.ndarray, lanes: int) -> np.ndarray:
+    """For each span the tracks that share its row's height: all of the row unless it is crowded,
+    and then those of the stages that overlap it, directly or through others."""
+    of_lane = np.ones(lanes, dtype=np.int64)
+    np.maximum.at(of_lane, spans.lane, track + 1)
+    tracks: np.ndarray = of_lane[spans.lane]
+    crowded = np.flatnonzero((spans.depth == 0) & (tracks > _CROWDED))
+    for group in _groups(crowded, spans.lane):
+        group = group[np.lexsort((-end_ns[group], spans.start_ns[group]))]
+        ended = spans.start_ns[group[1:]] >= np.maximum.accumulate(end_ns[group])[:-1]
+        cluster = np.concatenate([[0], np.cumsum(ended)])
+        most = np.ones(cluster[-1] + 1, dtype=np.int64)
+        np.maximum.at(most, cluster, track[group] + 1)
+        tracks[group] = most[cluster]
+    return tracks
 
 
 def _groups(positions: np.ndarray, key: np.ndarray) -> list[np.ndarray]:
@@ -114,6 +144,7 @@ def _levels(spans: Spans) -> np.ndarray:
 def _describe(
     order: np.ndarray,
     lane: np.ndarray,
+    tracks: np.ndarray,
     track: np.ndarray,
     level: np.ndarray,
     part: np.ndarray,
@@ -121,30 +152,28 @@ def _describe(
 ) -> tuple[Line, ...]:
     if not len(order):
         return ()
-    tracks = np.ones(lanes, dtype=np.int64)
-    np.maximum.at(tracks, lane, track + 1)
     levels = np.zeros(lanes, dtype=np.int64)
     np.maximum.at(levels, lane, level)
-    keys = np.stack([lane, track, level, part])[:, order]
+    keys = np.stack([lane, tracks, track, level, part])[:, order]
     firsts = np.concatenate([[0], np.flatnonzero((np.diff(keys) != 0).any(axis=0)) + 1])
     lasts = np.append(firsts[1:], len(order))
-    parts: dict[tuple[int, int, int], int] = {}
+    parts: dict[tuple[int, int, int, int], int] = {}
     heads = keys[:, firsts].T.tolist()
-    for at_lane, at_track, at_level, at_part in heads:
-        parts[at_lane, at_track, at_level] = at_part + 1
+    for at_lane, beside, at_track, at_level, at_part in heads:
+        parts[at_lane, beside, at_track, at_level] = at_part + 1
     return tuple(
         Line(
             lane=at_lane,
             track=at_track,
-            tracks=int(tracks[at_lane]),
+            tracks=beside,
             level=at_level,
             levels=int(levels[at_lane]),
             part=at_part,
-            parts=parts[at_lane, at_track, at_level],
+            parts=parts[at_lane, beside, at_track, at_level],
             first=int(first),
             last=int(last),
         )
-        for (at_lane, at_track, at_level, at_part), first, last in zip(
+        for (at_lane, beside, at_track, at_level, at_part), first, last in zip(
             heads, firsts, lasts, strict=True
         )
     )

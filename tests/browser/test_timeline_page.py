@@ -1,9 +1,11 @@
 """The timeline page in a browser: its buttons, its slider and what the pointer shows."""
 
+import io
 import struct
 from collections.abc import Callable
 
 import pytest
+from PIL import Image
 
 from rl_insight.visualizers.timeline_marks import marks
 from tests import timeline_tables
@@ -617,6 +619,35 @@ def test_overlapping_files_of_one_rank_can_both_be_seen(open_page: Open) -> None
     assert found == ["Duration\t3.00 s", "Duration\t4.00 s"]
 
 
+@pytest.mark.parametrize(("tracks", "height"), [(40, 600), (76, 850), (76, 600), (500, 600)])
+def test_every_stage_of_a_deep_stack_is_painted_and_so_is_one_alone_in_its_lane(
+    tracks: int, height: int, open_page: Open
+) -> None:
+    made = Tables()
+    made.lane("a")
+    made.span("a", 0, 12_000, role="actor_update", rank_id=0)
+    made.lane("b")
+    made.span("b", 0, 3_000, role="rollout", rank_id=0)
+    for turn in range(tracks):
+        name = "reference" if turn == tracks // 2 else "rollout"
+        made.span("b", 5_000 + turn, 6_000, role="rollout", rank_id=0, name=name)
+    opened = open_page(made, width=900, height=height)
+    model = "RLTimeline.read(document.getElementById('data').textContent)"
+    colours = dict(opened.page.evaluate(f"{model}.stages.map((one) => [one.name, one.colour])"))
+
+    stack = column(opened, "rollout - Rank 0", 8.0)
+    alone = column(opened, "rollout - Rank 0", 1.5)
+    opened.point("rollout - Rank 0", 1.0)
+
+    # Four plain rows of at least 21 pixels, of which a tenth of one stays free at either side.
+    assert alone.count(colours["rollout"].lower()) >= 76
+    rare = stack.count(colours["reference"].lower())
+    assert rare >= 1
+    # Most of the height is painted in full, and nothing wider than a blurred gap is left.
+    assert stack.count(colours["rollout"].lower()) >= (38 if tracks == 40 else 74)
+    assert "3.00 s" in opened.tip()
+
+
 def test_an_unknown_rank_is_said(open_page: Open) -> None:
     opened = open_page(timeline_tables.unknown_ranks())
 
@@ -740,6 +771,18 @@ def test_the_page_follows_the_windows_size(open_page: Open) -> None:
     assert plot is not None and plot["x"] + plot["width"] <= 700
     assert opened.labels()[1] == "actor_update - Rank 0"
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 700
+
+
+def column(opened: Opened, label: str, time: float) -> list[str]:
+    """The colours of the pixels of a row at a time, from top to bottom."""
+    x, middle = opened.place(label, time)
+    # Beside the duration that is written into the middle of a bar.
+    x += 60
+    with Image.open(io.BytesIO(opened.page.screenshot())) as picture:
+        pixels = picture.convert("RGB")
+        rows = range(round(middle) - 68, round(middle) + 68)
+        inside = (y for y in rows if 0 <= y < pixels.height)
+        return ["#{:02x}{:02x}{:02x}".format(*pixels.getpixel((round(x), y))) for y in inside]
 
 
 def piles(opened: Opened, *parts: float) -> list[float]:

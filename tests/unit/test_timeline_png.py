@@ -106,6 +106,32 @@ def test_every_lane_is_in_the_picture_as_a_bar_of_its_stages_colour(tmp_path: Pa
     assert all(0 <= bar.left < bar.right <= 500 for bars in found.values() for bar in bars)
 
 
+@pytest.mark.parametrize("tracks", [76, 1000])
+def test_one_stage_among_very_many_of_another_is_seen_in_the_picture(
+    tracks: int, tmp_path: Path
+) -> None:
+    made = Tables()
+    made.lane("a")
+    for turn in range(tracks):
+        name = "reference" if turn == 0 else "rollout"
+        made.span("a", turn, 6_000, role="rollout", rank_id=0, name=name)
+    timeline = timeline_data.load(made.write(tmp_path))
+    layout = timeline_layout.arrange(timeline)
+    colour = {stage.name: stage.colour for stage in layout.stages}
+
+    found = timeline_bars.bars(timeline, layout, {0: 0}, 20, 500, gap=1, room_for_ranges=0)
+
+    # What is painted over the middle of the picture: later colours hide earlier ones.
+    seen = {}
+    for paint, bars in found.items():
+        for bar in bars:
+            if bar.left <= 250 < bar.right:
+                seen.update(dict.fromkeys(range(bar.top, bar.bottom), paint))
+    # Four plain rows of 20 pixels without a tenth of one at either side.
+    assert set(range(2, 78)) <= set(seen) <= set(range(2, 79))
+    assert 1 <= list(seen.values()).count(colour["reference"]) <= 2
+
+
 def test_ranges_are_drawn_where_their_stage_has_room(tmp_path: Path) -> None:
     timeline = timeline_data.load(timeline_tables.training(2, 1, 1, 4).write(tmp_path))
     layout = timeline_layout.arrange(timeline)

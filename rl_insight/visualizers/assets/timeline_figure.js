@@ -7,6 +7,8 @@
   const MOST_TEXTS = 400;
   const MOST_LEGEND_LINES = 5;
   const MARGIN = { top: 24, bottom: 46, right: 46 };
+  // Pixels: bars that are thinner are drawn in whole pixels, at least one. Blurred, they would fade.
+  const THIN = 2;
   // Ranges are drawn in stages that are usually so many pixels wide; narrower, they are a smear.
   const ROOM_FOR_RANGES = 24;
   const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", "Noto Sans", sans-serif';
@@ -51,6 +53,16 @@
     return rows.slice(low, last);
   }
 
+  /** Top and bottom of a bar, in plain rows; those of a thin one are moved to edges of pixels. */
+  function sharp(view, top, bottom) {
+    if ((bottom - top) * view.row >= THIN) return [top, bottom];
+    const [upper, lower] = [(top - view.top) * view.row, (bottom - view.top) * view.row];
+    // Never below the pixel that it ends in, which may be the next lane's.
+    const from = Math.min(Math.round(upper), Math.ceil(lower - 0.01) - 1);
+    const to = Math.max(Math.round(lower), from + 1);
+    return [view.top + from / view.row, view.top + to / view.row];
+  }
+
   /** Bars of `rows` by paint: number of a stage, or of a tone of one. Coarser when too many. */
   function collect(model, view, rows) {
     const paintStage = (at) => model.spans.stage[at] * 4;
@@ -65,8 +77,7 @@
       for (const row of rows) {
         for (const line of model.lines[row.lane]) {
           if (line.level && !view.ranges) continue;
-          const top = row.top + line.top * row.height;
-          const bottom = row.top + line.bottom * row.height;
+          const [top, bottom] = sharp(view, row.top + line.top * row.height, row.top + line.bottom * row.height);
           const places = line.unfinished.map((at) => Math.floor((model.start[at] - from) / cell));
           const begins = new Set(places);
           const [keep, paint] = line.level ? [roomy, paintRange] : [shown, paintStage];
@@ -123,20 +134,25 @@
     };
   }
 
-  /** A trace per colour, stages under the ranges that lie on them. */
+  /**
+   * A trace per colour, stages under the ranges that lie on them, and what fills much under what
+   * fills little, which would be hidden where bars of many tracks share a pixel.
+   */
   function barTraces(model, bars) {
     const groups = new Map();
     for (const bar of bars) {
       const stage = model.stages[Math.floor(bar.paint / 4)];
       const colour = bar.paint % 4 ? stage.tones[(bar.paint % 4) - 1] : stage.colour;
-      const key = `${bar.level ? 1 : 0} ${colour}`;
-      if (!groups.has(key)) groups.set(key, { colour, bars: [] });
-      groups.get(key).bars.push(bar);
+      const above = bar.level ? 1 : 0;
+      const key = `${above} ${colour}`;
+      if (!groups.has(key)) groups.set(key, { above, colour, area: 0, bars: [] });
+      const group = groups.get(key);
+      group.area += (bar.right - bar.left) * (bar.bottom - bar.top);
+      group.bars.push(bar);
     }
-    return [...groups.keys()].sort().map((key) => {
-      const { colour, bars: own } = groups.get(key);
-      return fillTrace(colour, own, model.unit.ns);
-    });
+    return [...groups.values()]
+      .sort((a, b) => a.above - b.above || b.area - a.area)
+      .map(({ colour, bars: own }) => fillTrace(colour, own, model.unit.ns));
   }
 
   /** Durations written into bars that have room for them. */
