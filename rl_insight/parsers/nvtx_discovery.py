@@ -194,7 +194,8 @@ def _database(tree: Tree, file: File) -> Form | None:
     if tree.head(file.path, len(MAGIC)) != MAGIC:
         return None
     marks = ", ".join("?" * len(TABLES))
-    query = f"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ({marks})"
+    named = f"name COLLATE NOCASE IN ({marks})"
+    query = f"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND {named}"
     try:
         with database(tree.absolute(file.path)) as connection:
             (count,) = connection.execute(query, TABLES).fetchone()

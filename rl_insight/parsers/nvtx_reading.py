@@ -13,7 +13,7 @@ from rl_insight.parsers.nvtx_capture import NvtxCapture
 from rl_insight.parsers.nvtx_kinds import export_command
 from rl_insight.parsers.nvtx_ranks import Named
 from rl_insight.parsers.nvtx_rows import ACTIVITY
-from rl_insight.parsers.nvtx_schema import STRINGS
+from rl_insight.parsers.nvtx_schema import RANGES, STRINGS
 from rl_insight.parsers.nvtx_sources import open_rows, what_instead
 from rl_insight.parsers.nvtx_tables import Wanted, build
 from rl_insight.parsers.options import range_depth
@@ -54,7 +54,8 @@ def read(source: Source, options: Mapping[str, object]) -> Parsed:
     if not capture.strings and _names_missing(capture.problems):
         example = "StringIds, the table of the names, is missing or empty"
         problems.add("table_missing", "warning", example=example)
-    if all(process.ranges is None for process in capture.processes()):
+    untold = RANGES not in rows.damaged
+    if untold and all(process.ranges is None for process in capture.processes()):
         example = "recorded without --trace=nvtx, or the table NVTX_EVENTS is missing"
         capture.problems.add("no_ranges", "info", example=example)
     damage = lost(problems, rows.rows_seen, "row", _writer(capture))

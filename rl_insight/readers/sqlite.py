@@ -60,12 +60,12 @@ def database(path: Path, problems: Problems | None = None) -> Iterator[sqlite3.C
 
 
 def columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
-    """The column names of `table`; none where there is no such table.
+    """The column names of `table`, in whatever case; none where there is no such table.
 
     Raises sqlite3.DatabaseError where something else is called so, and where it is damaged.
     """
     known = connection.execute(
-        "SELECT type, rootpage FROM sqlite_master WHERE name = ?", (table,)
+        "SELECT type, rootpage FROM sqlite_master WHERE name = ? COLLATE NOCASE", (table,)
     ).fetchone()
     if known is None:
         return ()

@@ -80,6 +80,24 @@ def test_a_view_in_place_of_a_table_is_told_and_costs_no_other(tmp_path: Path, l
     assert parsed.detail is not None and parsed.detail.startswith("damaged: NVTX_EVENTS: it is no ")
     assert lane(parsed)["rank_id"] == 3
     assert len(table(parsed, "activity")) == 1
+    # What is there and cannot be read was not left out when it was recorded.
+    assert "no_ranges" not in [problem.code for problem in parsed.problems]
+
+
+def test_tables_in_small_letters_are_read(tmp_path: Path) -> None:
+    # GIVEN a database that went through a program which writes names in small letters
+    write_database(tmp_path / "a.sqlite", WORKER)
+    with sqlite3.connect(tmp_path / "a.sqlite") as connection:
+        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
+        for name in names:
+            connection.execute(f'ALTER TABLE "{name}" RENAME TO moved')
+            connection.execute(f'ALTER TABLE moved RENAME TO "{name.lower()}"')
+    connection.close()
+    # WHEN it is looked for and parsed, THEN SQLite's own rule holds: names have no case
+    assert [one.path for one in claims(scan(tmp_path))] == ["a.sqlite"]
+    parsed = parse_file(tmp_path, "a.sqlite")
+    assert parsed.status == "ok"
+    assert (stage(parsed)["name"], lane(parsed)["rank_id"]) == ("actor_update", 3)
 
 
 def test_numbers_may_stand_as_text(tmp_path: Path) -> None:
