@@ -452,6 +452,17 @@ def test_the_range_slider_obeys_keys(open_page: Open) -> None:
     assert start.get_attribute("aria-valuetext") == "1.100000 s"
 
 
+def test_keys_of_the_range_slider_that_come_in_one_frame_all_count(open_page: Open) -> None:
+    opened = open_page(three_lanes())
+    start = opened.page.get_by_role("slider", name="Start of what is shown")
+    start.evaluate(
+        """(one) => { for (const key of ["PageUp", "ArrowRight", "ArrowRight"])
+             one.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })); }"""
+    )
+    opened.settle()
+    assert opened.shown()[0] == pytest.approx(1.2)
+
+
 def test_a_drag_in_the_plot_zooms_and_a_double_click_shows_the_whole_run(open_page: Open) -> None:
     opened = open_page(three_lanes())
     left = opened.place("actor_update - Rank 0", 4.0)

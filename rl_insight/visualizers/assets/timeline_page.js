@@ -143,6 +143,8 @@
     const start = Math.min(Math.max(from, 0), model.extent - span);
     state.from = start;
     state.to = start + span;
+    // Now, and not with the next frame: a second key pressed before that goes on from here.
+    slider.place(state.from, state.to);
     redraw();
   }
 
