@@ -334,15 +334,18 @@
     if (map.listening) return;
     map.listening = true;
     map.on("plotly_relayout", relaid);
-    map.on("plotly_doubleclick", () => {
+    function doubled() {
       // Its first click was no wish to mark anything.
       if (clicked.before !== null && state.marked !== clicked.before) mark(clicked.before || state.marked);
       clicked.before = null;
       whole();
-    });
+    }
+    map.on("plotly_doubleclick", doubled);
     map.on("plotly_click", ({ points, event }) => {
-      // A busy browser hands on the second click of a double-click late, but says that it is one.
-      if (!points.length || event.detail > 1 || performance.now() - clicked.at < DOUBLE) return;
+      // A busy browser hands on the second click so late that Plotly sees no double-click; the click
+      // itself says that it is one.
+      if (event.detail > 1) return doubled();
+      if (!points.length || performance.now() - clicked.at < DOUBLE) return;
       clicked = { at: performance.now(), before: state.marked };
       mark(GmmHeatmap.layerKey(view.sliced.lines[points[0].pointNumber[0]]));
     });
