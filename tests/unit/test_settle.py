@@ -274,6 +274,14 @@ def test_captures_that_are_drawn_in_one_lane_are_of_one_identity_whatever_their_
     assert simultaneous(apart) == Counter()
 
 
+def test_settled_lanes_carry_the_stages_that_tell_their_identity() -> None:
+    captures = {f"host{which}/rank0.json": lane(which, pid=ord(which)) for which in "AB"}
+    stages = {f"{which}-0": frozenset({"actor_update"}) for which in "AB"}
+    lanes = settled(captures, stages=stages).lanes
+    assert {row["role"] for row in lanes} == {"hostA", "hostB"}
+    assert simultaneous(lanes) == {"A": 1, "B": 1}
+
+
 def test_other_replicas_ranks_and_unknown_ones_are_no_doubles() -> None:
     rows = [
         same_rank("a", 0, 100),

@@ -123,6 +123,15 @@ def test_where_steps_between_were_not_captured_a_rollout_must_be_near() -> None:
     assert [row["step"] for row in rows] == [None, None, 5, 5]
 
 
+def test_a_rollout_beside_the_training_before_a_step_that_was_not_captured_is_not_of_the_next() -> (
+    None
+):
+    # GIVEN steps 1 and 3; one step off, the rollout of step 2 goes along with the training of 1
+    row = rollout(110, 145)
+    infer_steps([lane("actor_update", 100, 150, 1), lane("actor_update", 170, 230, 3), row])
+    assert row["step"] is None
+
+
 def test_a_capture_of_the_whole_step_holds_its_rollout_until_its_stages_tell_otherwise() -> None:
     whole = [lane("train", 100, 200, 1), lane("train", 200, 300, 2)]
     row = rollout(105, 150)
