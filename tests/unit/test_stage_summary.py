@@ -84,7 +84,7 @@ def test_what_costs_most_time_is_told_and_not_the_highest_ratio(tmp_path: Path) 
         ([(0, 4.0, {}), (1, 9.0, {"truncated": True})], "it broke off"),
         ([(0, 4.0, {}), (1, 4.0, {}), (1, 4.0, {})], "recorded twice"),
         ([(0, 4.0, {"step": 1}), (1, 9.0, {"step": 2})], "of other steps"),
-        ([(n % 2, 4.0 + 4 * n, {"step": None}) for n in range(4)], "which of its steps is not known"),
+        ([(n % 2, 4.0 + 4 * n, {"step": None}) for n in range(4)], "of which steps is not known"),
         ([(0, 0.0, {}), (1, 0.0, {}), (2, 9.0, {})], "no median to compare with"),
         ([(0, 4.0, {"rank_id": None}), (1, 9.0, {"rank_id": None})], "ranks unknown"),
         ([], "nothing was drawn"),
