@@ -24,7 +24,8 @@ import pathlib, time, sys
 place = pathlib.Path({place!r})
 try:
     place.write_text("started")
-    time.sleep(60)
+    for _ in range(600):  # a signal just before a single long sleep would be seen after it only
+        time.sleep(0.1)
 except KeyboardInterrupt:
     place.write_text("tidied up")
     sys.exit(1)
