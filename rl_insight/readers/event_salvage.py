@@ -172,7 +172,8 @@ class EventSalvager(Generic[Event]):
         self._budget -= (following or window.end) - window.start
         if following is None and window.at_end:
             ends = event_text.ends_of_lost(window.buffer, inside, window.end, at_end=True)
-            return any(is_list_end for _, is_list_end in ends)
+            alone = event_text.end_without_partner(window.buffer, inside, window.end)
+            return alone is not None or any(is_list_end for _, is_list_end in ends)
         return following is not None
 
     def _patiently(self, decoder: EventDecoder[Event], end: int) -> Event | None:
@@ -234,6 +235,9 @@ class EventSalvager(Generic[Event]):
         ends = event_text.ends_of_lost(window.buffer, start, window.end, at_end=window.at_end)
         found = next(ends, None)
         del ends
+        if found is None and window.at_end:
+            end = event_text.end_without_partner(window.buffer, window.start, window.end)
+            found = None if end is None else (end, True)
         if found is None:
             if window.at_end:
                 return self._broken_off()

@@ -39,14 +39,17 @@ _VALUE = (
 )
 _VALUES = re.compile(_VALUE + rb"(?:\s*+,\s*+" + _VALUE + rb")*+", re.DOTALL)
 _ONE_VALUE = re.compile(_VALUE, re.DOTALL)
-# The end of the events, with what follows: another key, or the end of the object and of the file.
+# What follows the events: another key, or the end of the object and of the file, behind which room
+# that was kept for it and never written is zero.
+_BEHIND_LIST = rb"\s*+(?:,\s*+" + _KEY + rb"|\}?[\s\0]*+\Z)"
+# The end of the events behind the last of them.
 _LIST_END = re.compile(
-    rb"(?P<object>"
-    + _OBJECT
-    + rb')|\}[^{}\[\]"]{0,64}+\](?P<behind>)\s*+(?:,\s*+'
-    + _KEY
-    + rb"|\}?\s*+\Z)"
+    rb"(?P<object>" + _OBJECT + rb')|\}[^{}\[\]"]{0,64}+\](?P<behind>)' + _BEHIND_LIST
 )
+_BEHIND = re.compile(_BEHIND_LIST)
+# Brackets outside strings, and a string that has no end.
+_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(?P<bracket>[{}\[\]"])', re.DOTALL)
+_PARTNERS = {b"]": b"[", b"}": b"{"}
 _LAST_BRACE = re.compile(rb"\}\s*+\Z")
 
 
@@ -233,3 +236,27 @@ def ends_of_lost(text: Buffer, start: int, end: int, *, at_end: bool) -> Iterato
                 yield found.start("behind"), True
         elif found["key"] not in _EVENT_KEYS:
             yield found.start("behind"), True
+
+
+def end_without_partner(text: Buffer, start: int, end: int) -> int | None:
+    """Where the list of events ends by a bracket that closes no list in `text[start:end]`, or None.
+
+    The text is the last of its file and lost. One that was only cut off holds no such bracket; an
+    event that lost its own closing brace is followed by one.
+    """
+    open_ones = []
+    for found in _BRACKETS.finditer(text, start, end):
+        bracket = found["bracket"]
+        if bracket is None:
+            continue
+        if bracket == b'"':
+            return None
+        if bracket not in _PARTNERS:
+            open_ones.append(bracket)
+        elif open_ones and open_ones[-1] == _PARTNERS[bracket]:
+            open_ones.pop()
+        elif bracket == b"]":
+            behind = _BEHIND.match(text, found.end(), end)
+            if behind is not None and behind["key"] not in _EVENT_KEYS:
+                return found.end()
+    return None

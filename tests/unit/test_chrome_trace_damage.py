@@ -706,3 +706,47 @@ def test_as_many_such_values_as_a_block_holds_take_no_longer_way(tmp_path: Path)
     events, reader = read(tmp_path, text, block_bytes=4_096)
     assert len(events) == len(BEFORE) + len(AFTER)
     assert codes(reader) == {"event_undecodable": 100_000}
+
+
+# What becomes of the last event, and what follows it in a whole file.
+AT_THE_END = {
+    "a quote lost": '{"name": "a, "ts": 1}',
+    "its brace lost": '{"ph": "X", "name": "a", "ts": 1, "args": {"grid": [1, 2, 3]}',
+    "both braces lost": '{"ph": "X", "name": "a", "ts": 1, "args": {"grid": [1, 2, 3]',
+    "no JSON at all": "Segmentation fault",
+}
+ENDS = {"list": ("[", "]"), "object": ('{"traceEvents": [', "\n]}")}
+ENDS["key"] = (ENDS["object"][0], '\n], "displayTimeUnit": "ms"}')
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("kind", AT_THE_END)
+def test_a_damaged_last_event_of_a_whole_file_is_no_place_where_it_breaks_off(
+    tmp_path: Path, kind: str, end: str, block_bytes: int
+) -> None:
+    before, behind = ENDS[end]
+    before = f"{before}{', '.join(BEFORE)}, "
+    content = f"{before}{AT_THE_END[kind]}{behind}"
+    events, reader = read(tmp_path, content, block_bytes=block_bytes)
+    assert names(events) == SOUND[:5]
+    assert codes(reader) == {"event_undecodable": 1}
+    assert the_problem(reader, "event_undecodable").offset == len(before)
+
+
+def test_zeros_behind_a_damaged_last_event_are_told_as_behind_a_sound_one(tmp_path: Path) -> None:
+    content = f'{{"traceEvents": [{BEFORE[0]}, {AT_THE_END["a quote lost"]}]}}'
+    _, reader = read(tmp_path, content + "\0" * 600)
+    assert codes(reader) == {"event_undecodable": 1, "trailing_data": 1}
+    assert the_problem(reader, "trailing_data").offset == len(content)
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+@pytest.mark.parametrize("kind", ["its brace lost", "both braces lost", "no JSON at all"])
+def test_a_file_that_breaks_off_behind_damage_is_still_said_to_do_so(
+    tmp_path: Path, kind: str, block_bytes: int
+) -> None:
+    # Cut behind a bracket that closes a list inside the event.
+    content = f'{{"traceEvents": [{BEFORE[0]}, {AT_THE_END[kind]}, {BAD[: BAD.index("]") + 1]}'
+    _, reader = read(tmp_path, content, block_bytes=block_bytes)
+    assert the_problem(reader, "truncated").offset == len(content)
