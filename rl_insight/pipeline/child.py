@@ -7,13 +7,15 @@ limit) ends the child too, and where the system can, so does our being killed.
 """
 
 import ctypes
+import functools
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 
-from rl_insight.pipeline.endings import endings_interrupt
+from rl_insight.pipeline.endings import noted_endings
 
 _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -28,17 +30,25 @@ def wait_for(
 
     Raises KeyboardInterrupt after the child has ended, when we were interrupted or told to end.
     """
-    with (
-        endings_interrupt(),
-        subprocess.Popen(
-            words, process_group=0, pass_fds=keep, env=env, preexec_fn=_prepare
-        ) as child,
-    ):
-        try:
+    start = functools.partial(
+        subprocess.Popen, words, process_group=0, pass_fds=keep, env=env, preexec_fn=_prepare
+    )
+    if threading.current_thread() is not threading.main_thread():
+        # No signal comes here.
+        with start() as child:
             return child.wait()
-        except KeyboardInterrupt:
-            _end(child)
-            raise
+    with noted_endings() as endings, start() as child:
+        told = 0
+        while (code := child.poll()) is None:
+            if told == endings.count:
+                endings.wait()
+                continue
+            if told == 0:
+                child.send_signal(signal.SIGINT)
+            elif told == 1:
+                os.killpg(child.pid, signal.SIGKILL)
+            told += 1
+        return code
 
 
 def _prepare() -> None:
@@ -50,12 +60,3 @@ def _prepare() -> None:
         # prctl(2). Killed for good we cannot tell it to end, and it would go on for hours, holding
         # the output folder.
         _LIBC.prctl(_SET_DEATH_SIGNAL, signal.SIGINT)
-
-
-def _end(child: "subprocess.Popen[bytes]") -> None:
-    child.send_signal(signal.SIGINT)
-    try:
-        child.wait()
-    except KeyboardInterrupt:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
