@@ -54,10 +54,11 @@ Other commands:
 
 _EXIT_CODES = """\
 Exit codes:
-  0  drawn; inputs that could not be read are named
-  1  a job failed, or nothing could be drawn
-  2  the command line, the configuration or the input folder cannot be used
-  3  with --strict: drawn, but some input was damaged, empty or failed
+  0    drawn; inputs that could not be read are named; the end of a watch by Ctrl-C or SIGTERM
+  1    a job failed, or nothing could be drawn
+  2    the command line, the configuration or a folder cannot be used
+  3    with --strict: drawn, but some input was damaged, empty or failed
+  130  a run that was interrupted, or told to end while its jobs ran; what was read is kept
 """
 
 _TITLES = {

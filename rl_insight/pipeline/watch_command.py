@@ -27,7 +27,8 @@ A file is complete once nobody has written to it for --settle SECONDS. Files tha
 drawn together; one that still grows is waited for, but for no longer than half a minute. Pages that
 are open in a browser load themselves again and keep what they show.
 
-Exit codes: 0 after Ctrl-C, 2 the command is mistaken.
+Exit codes: 0 after Ctrl-C, or when told to end (SIGTERM, a closed terminal): a watch has no other
+end. 2 the command is mistaken.
 """
 
 

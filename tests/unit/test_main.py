@@ -430,13 +430,16 @@ def test_help_names_every_key_flag_choice_and_exit_code(capsys):
             assert choice in flat
     for flag in (*commandline.RUN_FLAGS, "-n, --dry-run", "--unlock", "--version", "-- OPTIONS"):
         assert flag in text
-    for code in range(4):
-        assert re.search(rf"^  {code}  \w", text, re.MULTILINE)
+    for code in (0, 1, 2, 3, 130):
+        assert re.search(rf"^  {code:<5}\w", text, re.MULTILINE)
     assert max(len(line) for line in text.splitlines()) <= 95
 
 
-def test_the_documentation_has_the_flags_of_the_help():
+def test_the_documentation_has_the_flags_and_exit_codes_of_the_help():
     page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+    codes = re.findall(r"^  (\d+)  ", help_text(), re.MULTILINE)
+    assert codes == ["0", "1", "2", "3", "130"]
+    assert re.findall(r"^\| (\d+) \| ", page, re.MULTILINE) == codes
     for flag in (*commandline.RUN_FLAGS, "--dry-run", "--unlock"):
         assert f"`{flag}" in page
 

@@ -1,5 +1,6 @@
 """The words of `rl-insight watch`, and what it does where drawing is not possible."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -99,11 +100,15 @@ def test_what_fails_after_something_was_drawn_is_tried_again_though_nothing_new_
     assert "Trying again in 1.0 s" in said
 
 
-def test_an_interrupt_ends_it_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_it_ends_it_well(
+    number: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "rank0").write_text("x")
 
     def draw() -> int:
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
+        raise AssertionError("it went on")
 
     assert watch(tmp_path, tmp_path / "out", 0, draw) == 0
     assert "No longer watching" in capsys.readouterr().err
