@@ -218,6 +218,9 @@ def _check_colours(config: Config) -> None:
 
 def _unexpected(error: Exception, output: Path) -> int:
     """One sentence for what should not have happened; the traceback goes to a log."""
+    from rl_insight.pipeline import layout
+    from rl_insight.pipeline.places import leads_out
+
     if os.environ.get("RL_INSIGHT_DEBUG") == "1":
         traceback.print_exception(error)
     if isinstance(error, OSError) and error.strerror:
@@ -225,8 +228,10 @@ def _unexpected(error: Exception, output: Path) -> int:
         what = f"it cannot go on: {error.strerror}{where}"
     else:
         what = f"unexpected {type(error).__name__}: {error}"
-    log = output / "logs" / "rl-insight.log"
+    log = output / layout.LOGS / "rl-insight.log"
     try:
+        if leads_out(output, log):
+            raise OSError("a link leads out of the output folder")
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{datetime.now().astimezone().isoformat()} rl-insight {__version__}\n")

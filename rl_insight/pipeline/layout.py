@@ -11,6 +11,10 @@ RUN_CONFIG = Path("config.yaml")
 TABLES = Path("tables")
 PARSED = Path("parsed")
 LOGS = Path("logs")
+BENCHMARKS = Path("benchmarks")
+
+# Held by the run that is at work.
+LOCK = Path(".lock")
 
 # What Snakemake and matplotlib would keep in the home folder.
 CACHES = Path(".snakemake", "rl-insight")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from rl_insight.errors import UsageError
+from rl_insight.pipeline import layout
 
-_LOCK = ".lock"
 _SNAKEMAKE_LOCKS = Path(".snakemake", "locks")
 
 # Held until this process ends: a run in the same process may use its folder again.
@@ -28,11 +28,11 @@ def occupy(output: Path) -> bool:
     """
     key = os.path.realpath(output)
     if key in _held:
-        if _is_at(_held[key], output / _LOCK):
+        if _is_at(_held[key], output / layout.LOCK):
             return False
         # The folder was deleted and is a new one now: what is held of the old one keeps nobody out.
         _held.pop(key).close()
-    file = open(output / _LOCK, "a+", encoding="utf-8", errors="replace")  # noqa: SIM115 - held
+    file = open(output / layout.LOCK, "a+", encoding="utf-8", errors="replace")  # noqa: SIM115 - held
     file.seek(0)
     owner = file.read(200).split()
     try:

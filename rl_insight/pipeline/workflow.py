@@ -20,15 +20,16 @@ from rl_insight.data import identity
 from rl_insight.data.tree import scan
 from rl_insight.errors import ConfigError
 from rl_insight.parsers import PARSERS
-from rl_insight.pipeline import attempts, layout, manifest
+from rl_insight.pipeline import attempts, layout, manifest, pictures
 from rl_insight.pipeline.discovery import Wanted, discover_all, parser_names
 from rl_insight.pipeline.growing import settled
 from rl_insight.pipeline.manifest import Manifest
 from rl_insight.pipeline.merge_options import filters_of
 from rl_insight.pipeline.occupied import occupy
+from rl_insight.pipeline.places import check_places
 from rl_insight.pipeline.unit_file import read_unit
 from rl_insight.table_names import HEATMAP_TABLES, TIMELINE_TABLES
-from rl_insight.visualizers import VISUALIZERS, Visualizer
+from rl_insight.visualizers import Visualizer
 
 # More than a few inputs per job only slow Snakemake down; what is stale the unit file says anyway.
 _SHOWN_FILES = 4
@@ -44,8 +45,6 @@ _STRUCTURE_KEYS = (
     "heatmap.parser.ep_size",
     "heatmap.visualizer.gmm_per_layer",
 )
-
-_HEATMAP = "gmm_heatmap"
 
 # How many inputs one job reads unless the user says otherwise: traces may be large or small, the
 # group lists of a rank are small.
@@ -90,19 +89,11 @@ class Run:
 
         Raises PluginError for a name that is not registered.
         """
-        if preset not in self.manifest.presets:
-            return []
-        chosen = configuration.get(self.config, f"{preset}.visualizer.type")
-        return [VISUALIZERS.get(name) for name in configuration.parse_names(chosen)]
+        return pictures.visualizers(self.config, preset) if preset in self.manifest.presets else []
 
     def output_of(self, visualizer: Visualizer) -> str:
         """The file that a visualizer draws, relative to the output folder."""
-        documented = Path(visualizer.output)
-        if visualizer.preset == "heatmap" and documented.stem == _HEATMAP:
-            # `output.path` may name it.
-            file = Path(configuration.heatmap_file(self.config))
-            return str(file.with_suffix(documented.suffix))
-        return str(documented)
+        return pictures.output_of(self.config, visualizer)
 
     def unit_folders(self) -> list[str]:
         """The cache folders of this run's units."""
@@ -164,7 +155,7 @@ def look(config: Config, output: Path) -> tuple[Manifest, bool]:
 
     Also gives whether a dead run left Snakemake's lock there.
     Raises UsageError when a run is at work in `output`, InputError when there is nothing to read,
-    ConfigError or PluginError for what is asked.
+    ConfigError or PluginError for what is asked, or what stands in the way in `output`.
     """
     values = {key: configuration.get(config, key) for key in configuration.KEYS}
     wanted = {
@@ -177,6 +168,7 @@ def look(config: Config, output: Path) -> tuple[Manifest, bool]:
     with _writing(output):
         if output.exists() and not output.is_dir():
             raise ConfigError(f"output.path: {str(output)!r} is a file, not a folder")
+        check_places(output, pictures.pictures(config))
     root = _input_path(config, output)
     _check_inside(root, output)
     tree, growing = settled(lambda: scan(root, exclude=output), config.input.settle)
