@@ -5,7 +5,6 @@ run only when its work is done.
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from rl_insight.errors import ConfigError
@@ -38,27 +37,27 @@ def check_places(output: Path, pages: tuple[str, ...]) -> None:
     for name in _TABLES:
         _check(output, layout.table(layout.TABLES, name), is_folder=False)
     # What is in a unit's folder is made beside it and moved there as a whole.
-    for name in _names(output, layout.PARSED):
-        if name in _IN_PARSED:
-            _check(output, layout.PARSED / name, is_folder=False)
-        elif layout.is_name(name):
-            _check(output, layout.PARSED / name, is_folder=True)
-            for unit in _names(output, layout.PARSED / name):
-                if layout.is_name(unit.removesuffix(".json")):
-                    is_folder = layout.is_name(unit)
-                    _check(output, layout.PARSED / name / unit, is_folder=is_folder)
+    for entry in _entries(output, layout.PARSED):
+        if entry.name in _IN_PARSED:
+            _check_entry(output, layout.PARSED, entry, is_folder=False)
+        elif layout.is_name(entry.name):
+            _check_entry(output, layout.PARSED, entry, is_folder=True)
+            parser = layout.PARSED / entry.name
+            for unit in _entries(output, parser):
+                if layout.is_name(unit.name.removesuffix(".json")):
+                    _check_entry(output, parser, unit, is_folder=layout.is_name(unit.name))
     for folder, suffix in _OF_JOBS:
         _check_jobs(output, folder, suffix, below=2)
 
 
 def _check_jobs(output: Path, folder: Path, suffix: str, below: int) -> None:
     """As `check_places`, of the files that jobs leave in `folder` and so many levels below it."""
-    for name in _names(output, folder):
-        if name.endswith(suffix):
-            _check(output, folder / name, is_folder=False)
-        elif below and layout.is_name(name):
-            _check(output, folder / name, is_folder=True)
-            _check_jobs(output, folder / name, suffix, below - 1)
+    for entry in _entries(output, folder):
+        if entry.name.endswith(suffix):
+            _check_entry(output, folder, entry, is_folder=False)
+        elif below and layout.is_name(entry.name):
+            _check_entry(output, folder, entry, is_folder=True)
+            _check_jobs(output, folder / entry.name, suffix, below - 1)
 
 
 def leads_out(output: Path, path: Path) -> bool:
@@ -68,11 +67,19 @@ def leads_out(output: Path, path: Path) -> bool:
     return os.path.commonpath((real, os.path.realpath(path))) != real
 
 
-def _names(output: Path, folder: Path) -> Iterator[str]:
+def _entries(output: Path, folder: Path) -> list[os.DirEntry[str]]:
     try:
-        yield from sorted(entry.name for entry in os.scandir(output / folder))
+        with os.scandir(output / folder) as entries:
+            return list(entries)
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return []
+
+
+def _check_entry(output: Path, folder: Path, entry: os.DirEntry[str], *, is_folder: bool) -> None:
+    # The listing tells what an entry is: of thousands none is asked for, on a shared disk.
+    is_right = entry.is_dir if is_folder else entry.is_file
+    if not is_right(follow_symlinks=False):
+        _check(output, folder / entry.name, is_folder=is_folder)
 
 
 def _check(output: Path, place: Path, *, is_folder: bool) -> None:
