@@ -26,6 +26,9 @@ JOURNAL_UNREAD = "journal_unread"
 LEFTOVER = "leftover"
 """A file that its writer or copier did not complete: mere information beside a whole one."""
 
+PACKED_OTHERWISE = "packed_otherwise"
+"""A file that a person packed in a form that no reader here unpacks."""
+
 READ_FAILED = "read_failed"
 """The system read the file only in part: a disk or a network failed."""
 

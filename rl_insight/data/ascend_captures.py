@@ -7,9 +7,10 @@ The layout is torch_npu's (`_profiler_path_creator.py`, `_path_manager.py`): a c
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from rl_insight.data import packings
 from rl_insight.data.tree import Tree
 
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
@@ -37,14 +38,16 @@ _MOST_WITNESSES = 3
 class AscendCapture:
     """One capture: its folder ("" is the input itself), and its files, all relative to the input.
 
-    `databases` and `traces` are the two forms of its result, `metadata` the small JSON files beside
-    them, `memory` the list of allocations. `raw` tells whether the data is there that an analysis
-    would need, `witnesses` are some of its other files.
+    `databases` and `traces` are the two forms of its result, `packed` are results in a packing that
+    is not read, `metadata` the small JSON files beside them, `memory` the list of allocations.
+    `raw` tells whether the data is there that an analysis would need, `witnesses` are some of its
+    other files.
     """
 
     folder: str
     databases: list[str] = field(default_factory=list)
     traces: list[str] = field(default_factory=list)
+    packed: list[str] = field(default_factory=list)
     metadata: list[str] = field(default_factory=list)
     memory: list[str] = field(default_factory=list)
     witnesses: list[str] = field(default_factory=list)
@@ -54,8 +57,8 @@ class AscendCapture:
     @property
     def files(self) -> tuple[str, ...]:
         """What parsing reads and what decides whether its cache is stale."""
-        known = (*self.databases[:1], *self.traces[:1], *self.metadata)
-        return known or tuple(self.witnesses)
+        results = (*self.databases[:1], *self.traces[:1]) or _one_of_each(self.packed)
+        return (*results, *self.metadata) or tuple(self.witnesses)
 
     @property
     def path(self) -> str:
@@ -104,6 +107,26 @@ def is_draft(path: str) -> bool:
     return _DRAFT.fullmatch(_name(path)) is not None
 
 
+def is_packed_capture(name: str) -> bool:
+    """Whether a file is named like the folder of a capture, but for a packing that is not read."""
+    bare, packing = packings.split(name)
+    return packing != "" and bare.endswith(_CAPTURE)
+
+
+def is_packed_result(path: str) -> bool:
+    """Whether a file is named like a result of a capture, or the folder of its results, but for a
+    packing that is not read."""
+    bare, packing = packings.split(_name(path))
+    return packing != "" and (bare == OUTPUT or _is_result(bare))
+
+
+def packed_words(files: Iterable[str]) -> str | None:
+    """What there is to say of a capture with these `files` of which the result is packed; None of
+    others."""
+    packed = next((_name(path) for path in files if is_packed_result(path)), None)
+    return packed and f"its result, {packed}, is {packings.why_not_read(packed)}"
+
+
 def is_raw(folder: str) -> bool:
     """Whether a folder of a capture, by its name, holds data that can be analysed."""
     return _RAW.fullmatch(folder) is not None
@@ -115,9 +138,10 @@ def is_trace(path: str) -> bool:
 
 
 def _everything(tree: Tree) -> Iterator[tuple[str, bool]]:
-    """All files (True) and all folders without any (False)."""
+    """All files (True) and all folders without any (False), but for captures that are packed."""
     for file in tree.files:
-        yield file.path, True
+        if f"{_CAPTURE}." not in file.path or not is_packed_capture(file.name):
+            yield file.path, True
     for folder in tree.empty_folders:
         yield folder, False
 
@@ -172,6 +196,8 @@ def _add(capture: AscendCapture, path: str, is_file: bool) -> None:
         capture.databases.append(path)
     elif near and is_trace(path):
         capture.traces.append(path)
+    elif near and is_packed_result(path):
+        capture.packed.append(path)
     elif (not rest and _INFO.fullmatch(top)) or _is_metadata(top, rest):
         capture.metadata.append(path)
     elif len(capture.witnesses) < _MOST_WITNESSES:
@@ -181,6 +207,15 @@ def _add(capture: AscendCapture, path: str, is_file: bool) -> None:
 def _is_metadata(top: str, rest: str) -> bool:
     # Older versions of torch_npu keep it with the raw data.
     return (rest if top in (OUTPUT, "FRAMEWORK") else top) == METADATA
+
+
+def _one_of_each(packed: list[str]) -> tuple[str, ...]:
+    """Of `packed` results one database, one trace and one folder: a second is another rank's."""
+    first: dict[tuple[bool, bool], str] = {}
+    for path in sorted(packed):
+        bare = packings.split(path)[0]
+        first.setdefault((is_database(bare), is_trace(bare)), path)
+    return tuple(first.values())
 
 
 def _is_result(name: str) -> bool:

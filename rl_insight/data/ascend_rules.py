@@ -8,7 +8,13 @@ import sqlite3
 from collections.abc import Iterator
 from typing import ClassVar
 
-from rl_insight.data.ascend_captures import METADATA, AscendCapture, captures, is_database
+from rl_insight.data.ascend_captures import (
+    METADATA,
+    AscendCapture,
+    captures,
+    is_database,
+    packed_words,
+)
 from rl_insight.data.data_kinds import DataEnum
 from rl_insight.data.findings import Finding
 from rl_insight.data.name_facts import INT32, whole
@@ -46,7 +52,8 @@ class MstxJsonFileExistsRule(TreeRule):
             if not one.traces and not one.databases:
                 why = "it holds raw data only" if one.raw else "it holds no result"
                 text = f"{why}, neither trace_view.json nor ascend_pytorch_profiler*.db"
-                yield self.found("error", f"{text}; {_ANALYSE}" if one.raw else text, one.path)
+                text = packed_words(one.files) or (f"{text}; {_ANALYSE}" if one.raw else text)
+                yield self.found("error", text, one.path)
             elif not one.traces:
                 yield self.found("info", "its result is a database only, which is read", one.path)
             if not infos(one):

@@ -22,6 +22,7 @@ import msgspec
 from rl_insight.data import packings
 from rl_insight.data.ailment import Ailment
 from rl_insight.data.gzip_ends import GzipEnds, gzip_ends
+from rl_insight.problems import PACKED_OTHERWISE
 from rl_insight.readers import file_kinds
 from rl_insight.readers.file_kinds import FileKind
 from rl_insight.readers.gzip_head import GZIP_MAGIC
@@ -124,7 +125,8 @@ def _packed(path: str, ends: GzipEnds) -> Health:
         ailments += _CHECKS[known](path, ends.head, ends.tail, 0)
     if ends.complete and not ends.head:
         ailments.append(Ailment("empty_file", "is a gzip of 0 bytes: its writer wrote nothing"))
-    if known in ("json", "json lines") or (ends.head and ends.wrong is None):
+    by_name = packings.split(_name(path))[1] != ""
+    if known in ("json", "json lines") or by_name or (ends.head and ends.wrong is None):
         ailments += _misnamed(path, known, True, ends.head)
     return Health(known, True, tuple(ailments), ends.head, ends.tail)
 
@@ -236,15 +238,19 @@ def _misnamed(path: str, known: Format, packed: bool, head: bytes) -> list[Ailme
     kind = file_kinds.kind_of(head)
     if known in _PACKERS and kind is not None:
         what = f"is packed by {known}, which is not read: {kind.remedy}"
-        return [Ailment("packed_otherwise", what)]
+        return [Ailment(PACKED_OTHERWISE, what)]
     bare, packing = packings.split(name)
-    if packing and known not in ("json", "json lines"):
-        what = f"is packed as {packing}, which is not read: unpack it, or pack it with gzip"
-        return [Ailment("packed_otherwise", what)]
+    # Whether what is behind `.gz` can be read is for the parser to say that claims the file.
+    if packing and packing != ".gz" and known not in ("json", "json lines"):
+        return [Ailment(PACKED_OTHERWISE, f"is {packings.why_not_read(name)}")]
     bare = bare.removesuffix(".gz")
+    text = packings.may_be_gzip(bare)
     for suffixes, formats in _SUFFIXES:
         if bare.endswith(suffixes) and known not in formats:
             return [Ailment("wrong_content", f"holds {_words(known, kind)}")]
+        if bare == name and bare.endswith(suffixes) and packed and not text:
+            what = "is packed by gzip, which is read of JSON only: unpack it with gunzip"
+            return [Ailment(PACKED_OTHERWISE, what)]
     if name.endswith(".gz") != packed:
         what = "packed by gzip, which its name does not say" if packed else "not packed by gzip"
         return [Ailment("wrong_suffix", f"is {what}", True, kept="it is read all the same")]

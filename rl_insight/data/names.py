@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from rl_insight.data import roles
+from rl_insight.data import packings, roles
 from rl_insight.data.name_facts import INT32, NOTHING, NameFacts, digits, number
 from rl_insight.data.name_grammars import TORCH_GRAMMARS, read
 
@@ -73,7 +73,7 @@ def facts(path: str) -> NameFacts:
         return NOTHING  # msprobe calls its files after the API that it recorded
     capture = next((one for one in (name, *reversed(folders)) if one.endswith("_ascend_pt")), name)
     found = read(capture)
-    ascend = _ASCEND_FILE.match(name)
+    ascend = _ASCEND_FILE.match(packings.split(name)[0])
     if ascend is not None and found.rank is None:
         return replace(found, grammar="npu", rank=number(ascend[1], INT32))
     return found

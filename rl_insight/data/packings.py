@@ -8,12 +8,42 @@ SUFFIX = rf"\.(?:{_PACKERS}|{_ARCHIVERS})"
 """A regular expression for one of them, in small letters."""
 
 _AT_END = re.compile(SUFFIX + r"\Z", re.IGNORECASE)
+# To look further ahead than that would take longest of all where 100,000 names are asked about.
+_LONGEST = len(".tar.zstd")
+_GZIP = ".gz"
+# Text, in which gzip is read; a database and a tensor need their file as it is.
+_TEXT = (".json", ".jsonl", ".ndjson", ".jsonlines")
 
 
 def split(name: str) -> tuple[str, str]:
-    """A name without such a suffix, and the suffix with its dot; "" where there is none.
+    """A name without such suffixes, and the suffixes with their dots; "" where there is none.
 
-    `x.json.gz.zip` is (`x.json.gz`, `.zip`). A mere `.gz` is none of them: gzip is read.
+    `x.json.gz.zip` is (`x.json.gz`, `.zip`), and `x.db.gz` is (`x.db`, `.gz`). Behind a name of
+    JSON `.gz` is none of them: there gzip is read.
     """
-    found = _AT_END.search(name)
-    return (name, "") if found is None else (name[: found.start()], found[0])
+    bare = name
+    while True:
+        found = _AT_END.search(bare, max(0, len(bare) - _LONGEST))
+        if found is not None:
+            bare = bare[: found.start()]
+        elif bare[-len(_GZIP) :].lower() == _GZIP and not may_be_gzip(bare[: -len(_GZIP)]):
+            bare = bare[: -len(_GZIP)]
+        else:
+            return bare, name[len(bare) :]
+
+
+def may_be_gzip(name: str) -> bool:
+    """Whether what is called `name` but for its packings would be read from a gzip too."""
+    return name.lower().removesuffix(_GZIP).endswith(_TEXT)
+
+
+def why_not_read(name: str) -> str:
+    """What to say of a packed file that is called `name`, as the end of a sentence about it."""
+    bare, packing = split(name)
+    instead = ", or pack it with gzip" if may_be_gzip(bare) else ""
+    return f"packed as {packing}, which is not read: unpack it{instead}"
+
+
+def there_too(name: str) -> str:
+    """Why a packed file is passed over beside what it was packed from, the file `name`."""
+    return f"the same capture is there as {name}, which is read"

@@ -68,7 +68,7 @@ def why_not(tree: Tree, file: File) -> str | None:
         return "trace of the Ascend profiler: --profiler-type mstx reads its folder"
     grammar = facts(file.path).grammar
     if packing:
-        return _why_not_packed(tree, file, name, packing)
+        return _why_not_packed(tree, file, name)
     if grammar in TORCH_GRAMMARS or file.size_bytes == 0:
         return None
     text, complete = unpacked(tree.head(file.path, HEAD_BYTES), file.size_bytes)
@@ -101,7 +101,7 @@ def _may_be_trace(whole: str) -> bool:
     return packing != "" and "." not in name and facts(name).grammar in _VERL
 
 
-def _why_not_packed(tree: Tree, file: File, name: str, packing: str) -> str | None:
+def _why_not_packed(tree: Tree, file: File, name: str) -> str | None:
     """As `why_not`, of a `file` that is called `name` but for the suffix of a packer.
 
     What is a trace by its name is claimed though it cannot be unpacked: reading says that its rank
@@ -110,11 +110,11 @@ def _why_not_packed(tree: Tree, file: File, name: str, packing: str) -> str | No
     stem = re.sub(r"\.json(?:\.gz)?\Z", "", name, flags=re.IGNORECASE)
     for twin in (f"{stem}{suffix}" for suffix in _SUFFIXES):
         if not tree.single and tree.absolute(file.path).with_name(twin).is_file():
-            return f"the same capture is there as {twin}, which is read"
+            return packings.there_too(twin)
     told = facts(file.path)
     if told.grammar in TORCH_GRAMMARS or (told.grammar == "generic" and told.rank is not None):
         return None
-    return f"packed as {packing}, which is not read: unpack it, or pack it with gzip"
+    return packings.why_not_read(file.name)
 
 
 def _other_json(text: bytes) -> str | None:

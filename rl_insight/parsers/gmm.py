@@ -5,7 +5,9 @@ torch is not needed, and nothing in a file is executed.
 
 from collections.abc import Iterator, Mapping
 
+from rl_insight.data import packings
 from rl_insight.data.tree import Tree
+from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Found, Parsed, Source
 from rl_insight.parsers.gmm_discovery import claims
 
@@ -27,7 +29,10 @@ class GmmParser:
         """Read one dump file by file; memory does not grow with their number.
 
         The rows come in parts. Files that cannot be read cost only themselves.
+        Raises ReadError for a rank that is packed as a whole.
         """
+        if source.files == (source.path,):  # all others are called by their folder
+            raise ReadError(packings.why_not_read(source.path))
         from rl_insight.parsers.gmm_reading import DumpReader  # it needs numpy
 
         parsed = Parsed("ok")

@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from rl_insight.data import packings
 from rl_insight.data.names import DUMP_FOLDER
 from rl_insight.data.tree import Tree
 from rl_insight.parsers.base import Found
-from rl_insight.parsers.gmm_names import GROUP_LIST
+from rl_insight.parsers.gmm_names import GROUP_LIST, is_packed_list
+from rl_insight.parsers.gmm_packed import is_process, packed_ranks
 
 DUMP, STACK, METADATA = "dump.json", "stack.json", "profiler_metadata.json"
 
@@ -25,22 +27,30 @@ _BESIDE = (DUMP, STACK, METADATA)
 _CONSTRUCT = "construct.json"
 _NOTED = frozenset({*_BESIDE, _CONSTRUCT})
 _STEP = re.compile(r"step_?(?:[0-9]+|unknown)")
+_TENSORS = (".pt", ".npy")
 _OF_A_PROCESS = re.compile(r"rank[0-9]*|proc[0-9]+")
 
 
 @dataclass(slots=True)
 class _Listing:
-    """What lies where, by folder; each value is a path as the tree has it."""
+    """What lies where, by folder; each value is a path as the tree has it.
+
+    `tensors` are folders of tensors that were packed, by the folder of their rank; `ranks` are
+    whole ranks that were, by the folder that they were packed from.
+    """
 
     group_lists: dict[str, list[str]] = field(default_factory=dict)
     noted: dict[str, dict[str, str]] = field(default_factory=dict)
+    tensors: dict[str, str] = field(default_factory=dict)
+    ranks: dict[str, str] = field(default_factory=dict)
 
 
 def claims(tree: Tree) -> Iterator[Found]:
     """One source for each folder with group lists, and for each dump that has none.
 
     It is named by its folder ("." for the input itself), a dump without group lists by the one that
-    they would lie in. All other tensors of a dump are passed over.
+    they would lie in. All other tensors of a dump are passed over. What is packed is claimed where
+    a dump would lie, since it is lost: its row says how to get it back.
     """
     listing = _listed(tree)
     served: set[str] = set()
@@ -49,24 +59,39 @@ def claims(tree: Tree) -> Iterator[Found]:
         served.add(rank)
         files = (*group_lists, *_beside(listing, rank), *_metadata(listing, rank))
         yield Found(folder or ".", files, pack=_pack(rank))
-    for rank, noted in sorted(listing.noted.items()):
-        if DUMP in noted and rank not in served and _is_dump(rank, noted):
-            files = (*_beside(listing, rank), *_metadata(listing, rank))
+    for rank, path in sorted(listing.tensors.items()):
+        if rank in served:
+            yield Found(path, (path,), packings.there_too(DUMP_FOLDER))
+    for rank in sorted({*listing.noted, *listing.tensors} - served):
+        noted, packed = listing.noted.get(rank, {}), listing.tensors.get(rank)
+        if packed is not None or (DUMP in noted and _is_dump(rank, noted)):
+            served.add(rank)
+            own = (packed,) if packed is not None else ()
+            files = (*own, *_beside(listing, rank), *_metadata(listing, rank))
             yield Found(f"{rank}/{DUMP_FOLDER}".lstrip("/"), files, pack=_pack(rank))
+    for rank, path in packed_ranks(tree, listing.ranks, served, _NOTED):
+        there = packings.there_too(rank.rpartition("/")[2]) if rank in served else None
+        yield Found(path, (path,), there, pack=_pack(rank))
 
 
 def _listed(tree: Tree) -> _Listing:
     found = _Listing()
     for file in tree.files:
         path = file.path
-        group_list = path.endswith(_OURS)
-        if not group_list and not path.endswith(".json"):
-            continue
+        group_list = path.endswith(_OURS) or is_packed_list(path)
+        if not group_list and path.endswith(_TENSORS):
+            continue  # the other tensors of a dump are many
         folder, _, name = path.replace("\\", "/").rpartition("/")
         if group_list:
             found.group_lists.setdefault(folder, []).append(path)
         elif name in _NOTED:
             found.noted.setdefault(folder, {})[name] = path
+        elif packings.split(name)[1]:
+            bare = packings.split(name)[0]
+            if bare == DUMP_FOLDER:
+                found.tensors.setdefault(folder, path)
+            elif is_process(bare):
+                found.ranks.setdefault(f"{folder}/{bare}".lstrip("/"), path)
     return found
 
 

@@ -15,19 +15,23 @@ class GroupLists:
     """The group lists among `files`, sorted by API and number; 100,000 take a few megabytes.
 
     A file whose name tells no call comes last, in the order of the names; the files of the others
-    beside a dump are passed over. `leftovers` are those that a writer did not complete.
+    beside a dump are passed over. `leftovers` are those that a writer did not complete, `packed`
+    those that a person packed, and the folder of tensors where that was.
     """
 
     def __init__(self, files: Sequence[str]) -> None:
         self._files = files
         self._apis: dict[str, int] = {}
         self.leftovers: list[str] = []
+        self.packed: list[str] = []
         positions, apis, numbers, backward = array("q"), array("q"), array("q"), array("b")
         for position, path in enumerate(files):
             if path.endswith(LEFTOVERS):
                 self.leftovers.append(path)
                 continue
             if not path.endswith(GROUP_LIST):
+                if not path.endswith(".json"):
+                    self.packed.append(path)
                 continue
             call = call_of(file_name(path))
             positions.append(position)

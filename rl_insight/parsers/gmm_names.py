@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from rl_insight.data import packings
 from rl_insight.data.name_facts import number
 
 GROUP_LIST: Final = ("group_list.pt", "group_list.npy")
@@ -52,6 +53,15 @@ def call(text: str) -> Call | None:
     if index is None:
         return None
     return Call(match["api"], index, (match["way"] or match["module_way"]) == "backward")
+
+
+def is_packed_list(path: str) -> bool:
+    """Whether a file is named like a group list, but for a packing that is not read."""
+    # Of a dump's many files hardly any is, so that is asked first which is quickest to see.
+    if "group_list." not in path or path.endswith(GROUP_LIST):
+        return False
+    bare, packing = packings.split(path)
+    return packing != "" and bare.endswith(GROUP_LIST)
 
 
 def call_of(name: str) -> Call | None:

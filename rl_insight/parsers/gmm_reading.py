@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from rl_insight.data import packings
 from rl_insight.data.names import DUMP_FOLDER, folder_facts, root_label
 from rl_insight.errors import ReadError
 from rl_insight.parsers import gmm_dump, gmm_parallel, gmm_stack
@@ -19,7 +20,7 @@ from rl_insight.parsers.gmm_rows import LoadRows
 from rl_insight.parsers.gmm_stack import BACKWARD, Phases
 from rl_insight.parsers.gmm_vector import NotALoadError, Vector, vector
 from rl_insight.parsers.gmm_words import settle
-from rl_insight.problems import LEFTOVER, Severity
+from rl_insight.problems import LEFTOVER, PACKED_OTHERWISE, Severity
 from rl_insight.readers.torch_file import read
 
 # In `Dump.files`: a file is named, and it was there.
@@ -179,13 +180,16 @@ class DumpReader:
         return None, None
 
     def _leftovers(self, files: GroupLists) -> None:
-        """Tell of files that were not completed, unless the same was written again."""
-        for path in files.leftovers:
-            name = file_name(path)
-            call = call_of(name)
-            done = call is not None and self._read.get(call)
-            severity: Severity = "info" if done else "warning"
-            self.parsed.problems.add(LEFTOVER, severity, example=name)
+        """Tell of files that were not completed or are packed, unless the same was read."""
+        for code, paths in ((LEFTOVER, files.leftovers), (PACKED_OTHERWISE, files.packed)):
+            for path in paths:
+                name = file_name(path)
+                call = call_of(name)
+                done = call is not None and self._read.get(call)
+                severity: Severity = "info" if done else "warning"
+                if code == PACKED_OTHERWISE:
+                    name = f"{name}: {packings.why_not_read(name)}"
+                self.parsed.problems.add(code, severity, example=name)
 
     def _doubts(self) -> None:
         problems = self.parsed.problems

@@ -5,11 +5,12 @@ from rl_insight.parsers.gmm_discovery import DUMP
 from rl_insight.parsers.gmm_dump import Dump
 from rl_insight.parsers.gmm_vector import IMPOSSIBLE, NO_VECTOR
 from rl_insight.plain_text import count
-from rl_insight.problems import LEFTOVER, Problems
+from rl_insight.problems import LEFTOVER, PACKED_OTHERWISE, Problems
 
 _LIST = "group list"
 # Each costs a row, and what the sentence calls it.
-_LOST = ("unreadable", IMPOSSIBLE, LEFTOVER)
+_LOST = ("unreadable", IMPOSSIBLE, LEFTOVER, PACKED_OTHERWISE)
+_WHAT = {LEFTOVER: "a file of a killed writer", PACKED_OTHERWISE: "nothing of it can be read"}
 _DAMAGED = {
     "dump_damaged": "its damaged dump.json may not tell what they hold",
     "stack_damaged": "its damaged stack.json may not tell their phase",
@@ -50,7 +51,7 @@ def _nothing(problems: Problems, dump: Dump | None, damage: bool) -> tuple[str, 
     if damage:
         worst = next(one for one in problems if one.code in (*_LOST, *_DAMAGED))
         many = f", the first of {worst.count} such" if worst.count > 1 else ""
-        what = "a file of a killed writer" if worst.code == LEFTOVER else "nothing is left"
+        what = _WHAT.get(worst.code, "nothing is left")
         return "failed", f"{what}: {worst.example}{many}"
     if NO_VECTOR in problems:
         example = _example(problems, NO_VECTOR)

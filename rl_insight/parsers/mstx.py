@@ -14,7 +14,7 @@ class MstxParser:
 
     name = "mstx"
     preset = "timeline"
-    cache_version = 5
+    cache_version = 6
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 

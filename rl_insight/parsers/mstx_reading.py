@@ -7,8 +7,15 @@ names of the communication groups, and it is quicker to read. Where it is damage
 from collections.abc import Mapping
 from pathlib import Path
 
-from rl_insight.data import identity
-from rl_insight.data.ascend_captures import OUTPUT, is_database, is_draft, is_raw, is_trace
+from rl_insight.data import identity, packings
+from rl_insight.data.ascend_captures import (
+    OUTPUT,
+    is_database,
+    is_draft,
+    is_raw,
+    is_trace,
+    packed_words,
+)
 from rl_insight.errors import ReadError
 from rl_insight.parsers import mstx_metadata
 from rl_insight.parsers.base import Parsed, Source
@@ -29,10 +36,13 @@ def read(source: Source, options: Mapping[str, object]) -> Parsed:
     databases = [path for path in source.files if is_database(path)]
     traces = [path for path in source.files if is_trace(path)]
     if not databases and not traces:
+        if source.files == (source.path,) and packings.split(source.path)[1]:
+            raise ReadError(packings.why_not_read(source.path))
         if not source.files and not any(source.absolute.iterdir()):
             return Parsed("empty", "the capture is an empty folder: nothing was recorded")
         told = mstx_metadata.read(source.root, source.files, Problems())
-        raise ReadError(_not_analysed(source), whose=_whose(told))
+        why = packed_words(source.files) or _not_analysed(source)
+        raise ReadError(why, whose=_whose(told))
     wanted = Wanted(
         source.source_id,
         identity.path_role(source.path, source.root.name),

@@ -12,35 +12,31 @@ from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from rl_insight.data import packings
 from rl_insight.data.health import LEFTOVERS
 from rl_insight.data.names import TORCH_GRAMMARS, facts
 from rl_insight.data.tree import File, Tree, scan
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Found
 from rl_insight.parsers.nvtx_kinds import OTHER_FORMS, RAW, UNFINISHED, are_messages, are_rows
+from rl_insight.parsers.nvtx_packed import (
+    DATABASES,
+    FOLDER_SUFFIXES,
+    LINES,
+    is_named,
+    packed_capture,
+)
 from rl_insight.parsers.nvtx_schema import TABLES
 from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
 from rl_insight.readers.sqlite import MAGIC, database
 
-_DATABASES: Final = (".sqlite", ".sqlite3", ".db", ".db3")
-_LINES: Final = (".jsonl", ".jsonlines", ".ndjson", ".json")
-_LINES_ALSO_PACKED: Final = (*_LINES, *(f"{suffix}.gz" for suffix in _LINES))
+_LINES_ALSO_PACKED: Final = (*LINES, *(f"{suffix}.gz" for suffix in LINES))
 _FOLDER_FILES: Final = (".parquet", ".arrow")
-_FOLDER_SUFFIXES: Final = re.compile(r"[_.](pqtdir|arwdir|parquetdir|arrowdir|parquet|arrow)\Z")
 
-# The name that nsys gives where nobody else does.
-_DEFAULT_NAME: Final = re.compile(r"report[0-9]+\.")
 _KILLED: Final = "left by a killed writer or copier: copy it again, or export it again"
-_NOT_READ: Final = {
-    ".tmp": _KILLED,
-    ".part": _KILLED,
-    ".partial": _KILLED,
-    ".gz": "a database that was packed by gzip: unpack it with gunzip",
-}
 _BEHIND: Final = re.compile(
-    r"(?P<name>.+\.(?:sqlite3?|db3?))(?P<end>\.gz)"
-    r"|(?P<name_>.+\.(?:sqlite3?|db3?|jsonl|jsonlines|ndjson|nsys-rep)(?:\.gz)?)"
-    r"(?P<end_>\.tmp|\.part|\.partial)"
+    r"(?P<name>.+\.(?:sqlite3?|db3?|jsonl|jsonlines|ndjson|nsys-rep)"
+    rf"(?:\.gz|{packings.SUFFIX})?)(?:\.tmp|\.part|\.partial)"
 )
 
 # SQLite databases and JSON of the Ascend profiler.
@@ -56,10 +52,13 @@ class Form(IntEnum):
     LINES = 3
     DAMAGED = 4
     """By its name an export, but its first bytes are those of none."""
-    MESSAGES = 5
-    OTHER = 6
-    RAW = 7
-    UNFINISHED = 8
+    PACKED = 5
+    """By its name an export, packed in a form that is not read."""
+    MESSAGES = 6
+    OTHER = 7
+    RAW = 8
+    PACKED_REPORT = 9
+    UNFINISHED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +74,18 @@ def claims(tree: Tree) -> Iterator[Found]:
         yield Found(best.path, best.files)
         name = PurePosixPath(best.path).name
         why = f"the same capture was exported as {name}, which is read"
+        if best.form in (Form.PACKED, Form.RAW):
+            why = f"the same capture is there as {name}, of which another row says what to do"
         for other in others:
+            # What is packed may be whole where its other form is not.
+            lost = best.form is Form.DAMAGED and other.form is Form.PACKED
             # A folder may hold both Parquet and Arrow files.
             if other.path != best.path:
-                yield Found(other.path, other.files, why)
+                yield Found(other.path, other.files, None if lost else why)
     for file in tree.files:
-        not_read = _not_read(file)
-        if not_read is not None:
-            yield Found(file.path, (file.path,), not_read)
+        found = _BEHIND.fullmatch(file.name)
+        if found is not None and is_named(f"{file.folder}/{found['name']}".lstrip("/")):
+            yield Found(file.path, (file.path,), _KILLED)
 
 
 def reports(tree: Tree) -> Iterator[tuple[str, str | None]]:
@@ -99,21 +102,19 @@ def is_export(path: Path) -> bool:
     return any(forms[0].form < Form.DAMAGED for forms in _captures(tree))
 
 
+def packed_reports(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Every report in `tree` that has to be unpacked first, with the words for that."""
+    for forms in _captures(tree):
+        path = forms[0].path
+        if forms[0].form is Form.PACKED_REPORT and (packed := packed_capture(path)) is not None:
+            yield path, packed.why_not_read(path)
+
+
 def unfinished(tree: Tree) -> Iterator[str]:
     """Every recording in `tree` of which no report was ever made."""
     for forms in _captures(tree):
         if forms[0].form is Form.UNFINISHED:
             yield forms[0].path
-
-
-def _not_read(file: File) -> str | None:
-    """Why a file is not read whose name is that of an export, but for its end."""
-    found = _BEHIND.fullmatch(file.name)
-    if found is None:
-        return None
-    name, end = found["name"] or found["name_"], found["end"] or found["end_"]
-    named = facts(f"{file.folder}/{name}".lstrip("/")).grammar == "nsys"
-    return _NOT_READ[end] if named or _DEFAULT_NAME.match(name) else None
 
 
 def _captures(tree: Tree) -> Iterator[list[_Candidate]]:
@@ -122,7 +123,7 @@ def _captures(tree: Tree) -> Iterator[list[_Candidate]]:
     inside = set()
     for folder, files in _folders(tree).items():
         place = PurePosixPath(folder or ".")
-        stem = _FOLDER_SUFFIXES.sub("", place.name)
+        stem = FOLDER_SUFFIXES.sub("", place.name)
         for suffix, own in files.items():
             form = Form.PARQUET if suffix == ".parquet" else Form.ARROW
             captures[str(place.parent), stem].append(_Candidate(form, str(place), tuple(own)))
@@ -165,13 +166,13 @@ def _file(tree: Tree, file: File) -> tuple[Form, str] | None:
         (RAW, Form.RAW),
         ((UNFINISHED,), Form.UNFINISHED),
         (OTHER_FORMS, Form.OTHER),
-        (_DATABASES, Form.DATABASE),
+        (DATABASES, Form.DATABASE),
         (_LINES_ALSO_PACKED, Form.LINES),
     ):
         if not name.endswith(suffixes):
             continue
         suffix = max((one for one in suffixes if name.endswith(one)), key=len)
-        named = facts(file.path).grammar == "nsys" or bool(_DEFAULT_NAME.match(name))
+        named = is_named(file.path)
         if form in (Form.RAW, Form.UNFINISHED) or (form is Form.OTHER and named):
             known: Form | None = form
         elif form is Form.OTHER or (not named and _of_others(file)):
@@ -180,7 +181,10 @@ def _file(tree: Tree, file: File) -> tuple[Form, str] | None:
             content = _database(tree, file) if form is Form.DATABASE else _lines(tree, file)
             known = Form.DAMAGED if content is None and named else content
         return None if known is None else (known, name.removesuffix(suffix))
-    return None
+    packed = packed_capture(file.path)
+    if packed is None:
+        return None
+    return (Form.PACKED_REPORT if packed.is_report else Form.PACKED), packed.stem
 
 
 def _of_others(file: File) -> bool:

@@ -15,6 +15,7 @@ from rl_insight.parsers.nvtx_kinds import (
     export_command,
     no_flag,
 )
+from rl_insight.parsers.nvtx_packed import packed_capture
 from rl_insight.parsers.nvtx_rows import Batch
 from rl_insight.problems import LEFTOVER, Problems, Severity
 from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
@@ -65,6 +66,9 @@ def open_rows(source: Source, problems: Problems) -> Rows:
             example = f"{name.name} was not completed by its writer"
             problems.add(LEFTOVER, severity, example=example)
         return ArrowRows(tables, problems)
+    packed = packed_capture(source.path)
+    if packed is not None:
+        raise ReadError(packed.why_not_read(source.path))
     if source.path.endswith(RAW):
         raise ReadError(
             "a report that was not exported: run rl-insight preprocess on the input folder, or "

@@ -12,8 +12,8 @@ Source: sglang, python/sglang/srt/eplb/expert_distribution.py.
 
 from collections.abc import Iterator, Mapping
 
-from rl_insight.data import identity
-from rl_insight.data.names import root_label
+from rl_insight.data import identity, packings
+from rl_insight.data.names import facts, root_label
 from rl_insight.data.tree import Tree
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Found, Parsed, Source
@@ -36,13 +36,21 @@ class SglangParser:
     options = ()
 
     def discover(self, tree: Tree) -> Iterator[Found]:
-        """Every file that is named as the recorder names its files."""
-        for file in tree.files:
-            if file.path.endswith(_SUFFIX) and file.name.startswith(_PREFIX):
-                yield Found(file.path, (file.path,))
+        """Every file that is named as the recorder names its files, also one that was packed."""
+        named = [file for file in tree.files if file.name.startswith(_PREFIX)]
+        listed = {file.path for file in named}
+        for file in named:
+            bare, packing = packings.split(file.name)
+            if packing and facts(bare).grammar == "sglang" and not bare.endswith(_SUFFIX):
+                bare += _SUFFIX  # an archiver replaced it
+            if bare.endswith(_SUFFIX):
+                twin = packing and f"{file.folder}/{bare}".lstrip("/") in listed
+                yield Found(file.path, (file.path,), packings.there_too(bare) if twin else None)
 
     def parse(self, source: Source, options: Mapping[str, object]) -> Parsed:
         """Read one file. Raises ReadError when it cannot be read, or holds something else."""
+        if packings.split(source.path)[1]:
+            raise ReadError(packings.why_not_read(source.path))
         # Whoever only looks need not wait for numpy.
         from rl_insight.parsers.sglang_counts import ExpertCounts
         from rl_insight.readers.torch_file import read

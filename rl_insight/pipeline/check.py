@@ -177,7 +177,7 @@ def _look_at_all(found: Discovery, tree: Tree, rules: UserRules) -> list[tuple[C
 
 
 def _raw(tree: Tree, parsers: Collection[str]) -> dict[str, State]:
-    """The captures that cannot be read as they are."""
+    """The captures that were never exported; one that is packed is as any damaged file."""
     kinds = [kind for parser, kind in (("mstx", ASCEND), ("nvtx", NSYS)) if parser in parsers]
     looks = [one for kind in kinds for one in kind.look(tree)]
-    return {one.path: one.state for one in looks if one.state != "ready"}
+    return {one.path: one.state for one in looks if one.state != "ready" and one.state != "packed"}

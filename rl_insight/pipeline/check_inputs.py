@@ -5,12 +5,12 @@ Only the ends of files are read, and the small JSON files beside a capture.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
 
-from rl_insight.data import identity
+from rl_insight.data import identity, packings
 from rl_insight.data.ailment import Ailment
 from rl_insight.data.coverage import Recorded
 from rl_insight.data.health import LEFTOVERS, Health, look
@@ -18,8 +18,8 @@ from rl_insight.data.identity import Identity, UserRules
 from rl_insight.data.tree import File, Tree
 from rl_insight.parsers import Found, Parser, mstx_metadata
 from rl_insight.parsers.gmm_names import GROUP_LIST
-from rl_insight.pipeline.check_state import State, state_of, verdict
-from rl_insight.problems import LEFTOVER, Problems
+from rl_insight.pipeline.check_state import Ailments, State, state_of, verdict
+from rl_insight.problems import LEFTOVER, PACKED_OTHERWISE, Problems
 from rl_insight.readers.sqlite import MAGIC as SQLITE_MAGIC
 
 # A string that holds this has a backslash before each quote.
@@ -39,6 +39,8 @@ _NOT_EXPORTED: Mapping[tuple[str, State], Ailment] = {
         "nothing_to_export", "nsys was ended before it made a report of this recording"
     ),
 }
+# Those that leave what is packed by its name unopened.
+_BY_NAME = ("mstx", "nvtx", "gmm", "sglang")
 WORKER_PROCESS = "worker_process"
 """What Ray calls the process of each capture of nsys that tells no role."""
 
@@ -109,13 +111,14 @@ def check_input(found: Found, parser: Parser, around: Surroundings) -> Checked:
     looked = [(file, look(f"{root}/{file.path}")) for file in files]
     ailments = [(file.path, one) for file, health in looked for one in health.ailments]
     ailments += [(file.path, _LEFTOVER) for file in files if file.name.endswith(LEFTOVERS)]
+    ailments = [*_packed(found, parser, ailments)]
     state, gives = state_of(looked, ailments), False
     # A capture that is the input itself is called by one of its files.
     known = around.raw.get(found.path) or (parser.name == "mstx" and around.raw.get("."))
     if known:
         state = known
         ailments.append((found.path, _NOT_EXPORTED[parser.name, state]))
-    elif parser.name == "gmm" and not any(file.name.endswith(GROUP_LIST) for file in files):
+    elif parser.name == "gmm" and not any(map(_is_group_list, files)):
         state = "hopeless"
         ailments.append((found.path, _STATISTICS))
     else:
@@ -135,6 +138,27 @@ def check_input(found: Found, parser: Parser, around: Surroundings) -> Checked:
         mtime_ns=max((file.mtime_ns for file in files), default=0),
         ailments=tuple(ailments),
     )
+
+
+def _is_group_list(file: File) -> bool:
+    """Whether a file of a dump may hold group lists, be they packed."""
+    return file.name.endswith(GROUP_LIST) or packings.split(file.name)[1] != ""
+
+
+def _packed(found: Found, parser: Parser, ailments: Ailments) -> Iterator[tuple[str, Ailment]]:
+    """The `ailments` of an input, and whatever of it is packed by its name and so is not read.
+
+    Of a trace of torch the content decides, and other packages may read what these do not.
+    """
+    by_name = [file for file in found.files if packings.split(file)[1]]
+    if parser.name not in _BY_NAME:
+        by_name = []
+    for path, one in ailments:
+        if path not in by_name or one.code == LEFTOVER:
+            yield path, one
+    for path in by_name:
+        there_too = parser.name == "gmm" and packings.split(path)[0] in found.files
+        yield path, Ailment(PACKED_OTHERWISE, f"is {packings.why_not_read(path)}", there_too)
 
 
 def _format(health: Health) -> str:

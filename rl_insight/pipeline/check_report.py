@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from rl_insight.data.coverage_words import sentences
+from rl_insight.data.packings import may_be_gzip, split
 from rl_insight.data.tree import File
 from rl_insight.pipeline.check import Census
 from rl_insight.pipeline.check_grid import grid_lines
@@ -13,6 +14,7 @@ from rl_insight.pipeline.check_inputs import WORKER_PROCESS
 from rl_insight.pipeline.kinds_named import MOST_NAMED, Kind, blocks
 from rl_insight.pipeline.terminal import printable
 from rl_insight.plain_text import count
+from rl_insight.problems import PACKED_OTHERWISE
 from rl_insight.shell_words import command_line
 
 MIDDLES = (
@@ -66,9 +68,12 @@ def actions(census: Census) -> Iterator[str]:
     if any(row.status == "failed" for row in census.skipped):
         yield "make readable what could not be listed"
     lost = [one for one in census.inputs if one.state in ("damaged", "empty", "unreadable")]
-    packed = sum(any(what.code == "packed_otherwise" for _, what in one.ailments) for one in lost)
+    paths = [[p for p, what in one.ailments if what.code == PACKED_OTHERWISE] for one in lost]
+    packed = sum(map(bool, paths))
     if packed:
-        yield f"unpack {count(packed, 'input')}, or pack them with gzip, which is read"
+        gzip = all(may_be_gzip(split(path)[0]) for some in paths for path in some)
+        instead = ", or pack them with gzip, which is read" if gzip else ""
+        yield f"unpack {count(packed, 'input')}{instead}"
     copied = len(lost) - packed
     if copied:
         yield f"copy {count(copied, 'damaged input')} again, if the job's own disk has more of them"

@@ -3,12 +3,14 @@
 from dataclasses import replace
 from typing import Literal
 
+from rl_insight.data import packings
 from rl_insight.data.ailment import Ailment
 from rl_insight.data.health import Health
 from rl_insight.data.tree import File, Tree
 from rl_insight.parsers import Found, Parser
+from rl_insight.parsers.gmm_names import GROUP_LIST
 from rl_insight.pipeline import check_small
-from rl_insight.problems import LEFTOVER
+from rl_insight.problems import LEFTOVER, PACKED_OTHERWISE
 
 State = Literal["whole", "growing", "damaged", "empty", "raw", "hopeless", "unreadable"]
 
@@ -54,9 +56,10 @@ def verdict(
             ailments,
         )
     if len(looked) != 1 or not (file := looked[0][0]).size_bytes:
-        return state, state in _USABLE, ailments
+        gives = state in _USABLE and not _all_packed(parser, looked)
+        return state, gives, ailments
     health = looked[0][1]
-    if _has(ailments, "packed_otherwise"):
+    if _has(ailments, PACKED_OTHERWISE):
         return "damaged", False, ailments
     if parser.name == "torch" and (health.format == "zeros" or _has(ailments, "wrong_content")):
         gives = check_small.trace_follows(tree.absolute(file.path))
@@ -101,9 +104,18 @@ def _as_told(
     if first.code == "wrong_content" or first.kept is not None:
         # What its ends promised does not hold.
         first = replace(first, what=detail, kept=None)
-    else:
+    elif detail not in first.what:
         first = replace(first, what=f"{first.what}; {detail}")
     return [*kept, (path, first)]
+
+
+def _all_packed(parser: Parser, looked: Looked) -> bool:
+    """Whether all results among several files are packed, by their names, in what is not read."""
+    packed = any(packings.split(file.name)[1] for file, _ in looked)
+    if parser.name == "gmm":
+        return packed and not any(file.name.endswith(GROUP_LIST) for file, _ in looked)
+    # A packed result is among the files of a capture where there is no other.
+    return packed and parser.name == "mstx"
 
 
 def _has(ailments: Ailments, code: str) -> bool:

@@ -54,7 +54,9 @@ def preprocess(order: Order, kinds: Iterable[RawKind], say: Callable[[str], None
     for kind, captures in found:
         raw = [one for one in captures if one.state == "raw"]
         _say_others(kind, captures, say)
-        failures += [Failure(one.path, one.why) for one in captures if one.state == "hopeless"]
+        failures += [
+            Failure(one.path, one.why) for one in captures if one.state in ("packed", "hopeless")
+        ]
         if order.dry_run:
             for one in raw:
                 say(f"would export {printable(one.path)}: {one.why}")

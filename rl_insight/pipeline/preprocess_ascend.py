@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from rl_insight.data.ascend_captures import captures
+from rl_insight.data.ascend_captures import captures, packed_words
 from rl_insight.data.tree import Tree, scan
 from rl_insight.errors import RLInsightError
 from rl_insight.pipeline.preprocess_kinds import RawCapture
@@ -44,6 +44,8 @@ class AscendKind:
                 yield RawCapture(folder, "ready", "analysed already")
             elif _has_any(one.databases, sizes):
                 yield RawCapture(folder, "ready", "has a database, which is read as it is")
+            elif (packed := packed_words(one.files)) is not None:
+                yield RawCapture(folder, "packed", packed)
             elif one.raw:
                 yield RawCapture(folder, "raw", "never analysed")
             else:

@@ -7,15 +7,15 @@ from typing import Literal, Protocol
 
 from rl_insight.data.tree import Tree
 
-State = Literal["raw", "ready", "hopeless"]
+State = Literal["raw", "ready", "packed", "hopeless"]
 
 
 @dataclass(frozen=True, slots=True)
 class RawCapture:
     """One capture of a kind: `path` is relative to the input.
 
-    `state` is `raw` (to be exported), `ready` (it can be read as it is) or `hopeless`; `why` says
-    so for a person: what it has, or what it lacks.
+    `state` is `raw` (to be exported), `ready` (it can be read as it is), `packed` (to be unpacked
+    by hand) or `hopeless`; `why` says so for a person: what it has, or what it lacks.
     """
 
     path: str

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rl_insight.data.tree import Tree
 from rl_insight.errors import RLInsightError
-from rl_insight.parsers.nvtx_discovery import is_export, reports, unfinished
+from rl_insight.parsers.nvtx_discovery import is_export, packed_reports, reports, unfinished
 from rl_insight.parsers.nvtx_kinds import export_command, export_words
 from rl_insight.pipeline.preprocess_kinds import RawCapture
 
@@ -26,6 +26,7 @@ class NsysKind:
         ]
         why = "nsys was ended before it made a report of this recording"
         found += [RawCapture(path, "hopeless", why) for path in unfinished(tree)]
+        found += [RawCapture(path, "packed", why) for path, why in packed_reports(tree)]
         yield from sorted(found, key=lambda one: one.path)
 
     def missing(self, python: str) -> str | None:

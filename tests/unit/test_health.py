@@ -114,6 +114,16 @@ def test_a_file_that_another_packer_made_says_what_unpacks_it(tmp_path):
         assert one.text == "is packed by zstd, which is not read: unpack it with zstd -d"
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.db", b"SQLite format 3\0" + bytes(200)), ("a.npy", b"\x93NUMPY" + bytes(200))],
+)
+def test_what_is_no_json_is_not_read_from_a_gzip_either(tmp_path, name, content):
+    (one,) = health(tmp_path, name, gzip.compress(content)).ailments
+    assert (one.code, one.harmless) == ("packed_otherwise", False)
+    assert one.text == "is packed by gzip, which is read of JSON only: unpack it with gunzip"
+
+
 def test_a_page_that_was_saved_for_a_packed_trace_is_not_read_all_the_same(tmp_path):
     for content in (b"<html>502</html>", gzip.compress(b"<html>502</html>")):
         (one,) = health(tmp_path, "a.json.gz", content).ailments

@@ -274,7 +274,7 @@ PACKED = "a database that was packed by gzip: unpack it with gunzip"
         (f"{NAME}.sqlite.tmp", LEFT),
         (f"{NAME}.jsonl.gz.part", LEFT),
         ("report1.nsys-rep.tmp", LEFT),
-        (f"{NAME}.sqlite.gz", PACKED),
+        (f"{NAME}.sqlite.zst.part", LEFT),
     ],
 )
 def test_what_is_not_read_is_told(tmp_path: Path, name: str, why: str) -> None:
