@@ -4,7 +4,7 @@ A problem is a row of the `problems` column of the `sources` table: a code for m
 severity, how often it happened, where it happened first and one example for a person.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -112,6 +112,15 @@ class Problems:
             known.example = example
         if SEVERITIES.index(severity) > SEVERITIES.index(known.severity):
             known.severity = severity
+
+    def add_left(self, code: str, left: Sequence[tuple[str, bool]]) -> None:
+        """Count files that are `left` unread: of each an example, and whether the same was read.
+
+        Where all were it is mere information; else those count that are lost, and they alone.
+        """
+        lost = [example for example, done in left if not done]
+        for example in lost or [example for example, _ in left]:
+            self.add(code, "warning" if lost else "info", example=example)
 
     def extend(self, others: "Problems") -> None:
         """Add all problems of `others`."""

@@ -17,7 +17,7 @@ class GmmParser:
 
     name = "gmm"
     preset = "heatmap"
-    cache_version = 2
+    cache_version = 3
     tables = ("expert_load",)
     options = ()
 

@@ -20,7 +20,7 @@ from rl_insight.parsers.gmm_rows import LoadRows
 from rl_insight.parsers.gmm_stack import BACKWARD, Phases
 from rl_insight.parsers.gmm_vector import NotALoadError, Vector, vector
 from rl_insight.parsers.gmm_words import settle
-from rl_insight.problems import LEFTOVER, PACKED_OTHERWISE, Severity
+from rl_insight.problems import LEFTOVER, PACKED_OTHERWISE
 from rl_insight.readers.torch_file import read
 
 # In `Dump.files`: a file is named, and it was there.
@@ -181,15 +181,17 @@ class DumpReader:
 
     def _leftovers(self, files: GroupLists) -> None:
         """Tell of files that were not completed or are packed, unless the same was read."""
-        for code, paths in ((LEFTOVER, files.leftovers), (PACKED_OTHERWISE, files.packed)):
-            for path in paths:
-                name = file_name(path)
-                call = call_of(name)
-                done = call is not None and self._read.get(call)
-                severity: Severity = "info" if done else "warning"
-                if code == PACKED_OTHERWISE:
-                    name = f"{name}: {packings.why_not_read(name)}"
-                self.parsed.problems.add(code, severity, example=name)
+
+        def read(path: str) -> bool:
+            call = call_of(file_name(path))
+            return call is not None and bool(self._read.get(call))
+
+        problems = self.parsed.problems
+        problems.add_left(LEFTOVER, [(file_name(path), read(path)) for path in files.leftovers])
+        words = [
+            (f"{file_name(one)}: {packings.why_not_read(one)}", read(one)) for one in files.packed
+        ]
+        problems.add_left(PACKED_OTHERWISE, words)
 
     def _doubts(self) -> None:
         problems = self.parsed.problems

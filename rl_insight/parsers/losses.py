@@ -1,6 +1,13 @@
 """What the trace reader lost, as one sentence for a person. Neutral to profilers."""
 
-from rl_insight.problems import JOURNAL_UNREAD, LEFTOVER, READ_FAILED, Problem, Problems
+from rl_insight.problems import (
+    JOURNAL_UNREAD,
+    LEFTOVER,
+    PACKED_OTHERWISE,
+    READ_FAILED,
+    Problem,
+    Problems,
+)
 
 # The reader's words for a file that ends before the capture did.
 _CUT = ("truncated", "gzip_truncated", "gzip_corrupt", READ_FAILED, "too_large")
@@ -46,6 +53,7 @@ _OF_TABLES = (
     "column_odd",
     JOURNAL_UNREAD,
     LEFTOVER,
+    PACKED_OTHERWISE,
 )
 
 
@@ -62,7 +70,8 @@ def is_in_part(problems: Problems, count: int) -> bool:
     """
     if is_cut_short(problems) or JOURNAL_UNREAD in problems:
         return True
-    if any(one.code == LEFTOVER and one.severity != "info" for one in problems):
+    left = (LEFTOVER, PACKED_OTHERWISE)
+    if any(one.code in left and one.severity != "info" for one in problems):
         return True
     single = sum(problems.count(code) for code in _SINGLE)
     return single > max(_A_FEW, count // _SHARE)

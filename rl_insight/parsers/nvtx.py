@@ -16,7 +16,7 @@ class NvtxParser:
 
     name = "nvtx"
     preset = "timeline"
-    cache_version = 4
+    cache_version = 5
     tables = TIMELINE_TABLES
     options = (RANGE_DEPTH,)
 

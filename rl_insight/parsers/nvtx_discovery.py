@@ -126,6 +126,8 @@ def _captures(tree: Tree) -> Iterator[list[_Candidate]]:
         stem = FOLDER_SUFFIXES.sub("", place.name)
         for suffix, own in files.items():
             form = Form.PARQUET if suffix == ".parquet" else Form.ARROW
+            if all(packings.split(path)[1] for path in own):
+                form = Form.PACKED
             captures[str(place.parent), stem].append(_Candidate(form, str(place), tuple(own)))
             inside.update(own)
     for file in tree.files:
@@ -141,17 +143,22 @@ def _captures(tree: Tree) -> Iterator[list[_Candidate]]:
 def _folders(tree: Tree) -> dict[str, dict[str, list[str]]]:
     """The folders that hold tables of nsys as files: the files that matter, by their suffix."""
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    leftovers = []
+    leftovers, packed = [], []
     for file in tree.files:
         ends = [end for end in LEFTOVERS if file.name.endswith(end)]
         name = file.name.removesuffix(ends[0]) if ends else file.name
+        name, packing = packings.split(name)
         stem, dot, suffix = name.rpartition(".")
         if f"{dot}{suffix}" not in _FOLDER_FILES or stem not in TABLES:
             continue
-        if ends:
+        if packing and not ends:
+            packed.append((file, f"{dot}{suffix}"))
+        elif ends:
             leftovers.append((file, f"{dot}{suffix}"))
         else:
             found[file.folder][f"{dot}{suffix}"].append(file.path)
+    for file, suffix in packed:
+        found[file.folder][suffix].append(file.path)
     for file, suffix in leftovers:
         # Beside complete tables only: of nothing else is told whose it is.
         if suffix in found.get(file.folder, {}):

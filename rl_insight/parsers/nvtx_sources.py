@@ -1,9 +1,10 @@
 """Opens an export of nsys in whatever form it has, by its content."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from rl_insight.data import packings
 from rl_insight.data.health import LEFTOVERS
 from rl_insight.errors import ReadError
 from rl_insight.parsers.base import Source
@@ -17,7 +18,7 @@ from rl_insight.parsers.nvtx_kinds import (
 )
 from rl_insight.parsers.nvtx_packed import packed_capture
 from rl_insight.parsers.nvtx_rows import Batch
-from rl_insight.problems import LEFTOVER, Problems, Severity
+from rl_insight.problems import LEFTOVER, PACKED_OTHERWISE, Problems
 from rl_insight.readers.gzip_head import HEAD_BYTES, unpacked
 from rl_insight.readers.not_json import named_format
 from rl_insight.readers.pseudo_files import holds_bytes
@@ -57,18 +58,25 @@ def open_rows(source: Source, problems: Problems) -> Rows:
         from rl_insight.parsers.nvtx_arrow import ArrowRows
 
         leftovers = [f for f in source.files if f.endswith(LEFTOVERS)]
-        tables = {
-            PurePosixPath(f).stem: source.root / f for f in source.files if f not in leftovers
-        }
-        for name in map(PurePosixPath, leftovers):
-            # Complete, the table was written again.
-            severity: Severity = "info" if name.name.partition(".")[0] in tables else "warning"
-            example = f"{name.name} was not completed by its writer"
-            problems.add(LEFTOVER, severity, example=example)
+        packed_tables = [f for f in source.files if packings.split(f)[1]]
+        unread = {*leftovers, *packed_tables}
+        tables = {PurePosixPath(f).stem: source.root / f for f in source.files if f not in unread}
+
+        def left(paths: Sequence[str], why: Callable[[str], str]) -> list[tuple[str, bool]]:
+            names = [PurePosixPath(path).name for path in paths]
+            # Complete, the table was written again, or unpacked.
+            return [(why(name), name.partition(".")[0] in tables) for name in names]
+
+        packed = left(packed_tables, lambda name: f"{name} is {packings.why_not_read(name)}")
+        if not tables and packed:
+            raise ReadError(f"its tables are packed: {packed[0][0]}")
+        problems.add_left(PACKED_OTHERWISE, packed)
+        unfinished = left(leftovers, lambda name: f"{name} was not completed by its writer")
+        problems.add_left(LEFTOVER, unfinished)
         return ArrowRows(tables, problems)
-    packed = packed_capture(source.path)
-    if packed is not None:
-        raise ReadError(packed.why_not_read(source.path))
+    capture = packed_capture(source.path)
+    if capture is not None:
+        raise ReadError(capture.why_not_read(source.path))
     if source.path.endswith(RAW):
         raise ReadError(
             "a report that was not exported: run rl-insight preprocess on the input folder, or "

@@ -157,7 +157,7 @@ def _packed(found: Found, parser: Parser, ailments: Ailments) -> Iterator[tuple[
         if path not in by_name or one.code == LEFTOVER:
             yield path, one
     for path in by_name:
-        there_too = parser.name == "gmm" and packings.split(path)[0] in found.files
+        there_too = packings.split(path)[0] in found.files
         yield path, Ailment(PACKED_OTHERWISE, f"is {packings.why_not_read(path)}", there_too)
 
 

@@ -114,6 +114,8 @@ def _all_packed(parser: Parser, looked: Looked) -> bool:
     packed = any(packings.split(file.name)[1] for file, _ in looked)
     if parser.name == "gmm":
         return packed and not any(file.name.endswith(GROUP_LIST) for file, _ in looked)
+    if parser.name == "nvtx":
+        return all(packings.split(file.name)[1] for file, _ in looked)
     # A packed result is among the files of a capture where there is no other.
     return packed and parser.name == "mstx"
 

@@ -298,6 +298,34 @@ def test_beside_a_form_that_cannot_be_read_the_packed_one_is_lost(tmp_path: Path
     assert found[f"{NAME}.sqlite.gz"] == ("failed", f"packed as .gz, {UNPACK}")
 
 
+@SIZES
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_packed_tables_of_a_folder_are_told(tmp_path: Path, form: str, size: int) -> None:
+    root = tmp_path / "run"
+    folder = write_folder(root / f"{NAME}_pqtdir", ROWS, form)
+    # GIVEN one table that is packed beside itself THEN nothing is lost
+    write(folder, f"NVTX_EVENTS.{form}.zst", size)
+    assert said(seen(root, tmp_path / "whole")) == {folder.name: ("ok", None)}
+    # WHEN one is packed that is needed THEN that is said of the others
+    write(folder, f"StringIds.{form}.zst", size)
+    (folder / f"StringIds.{form}").unlink()
+    rows = seen(root, tmp_path / "part")
+    why = f"StringIds.{form}.zst is packed as .zst, {UNPACK}"
+    assert rows[folder.name]["status"] == "salvaged"
+    assert f"damaged: {why}; " in str(rows[folder.name]["detail"])
+    counted = {
+        one["code"]: (one["count"], one["severity"]) for one in rows[folder.name]["problems"]
+    }
+    assert counted["packed_otherwise"] == (1, "warning")
+    # WHEN all are packed THEN the capture is lost
+    for table in folder.glob(f"*.{form}"):
+        table.rename(f"{table}.zst")
+    why = f"ANALYSIS_DETAILS.{form}.zst is packed as .zst, {UNPACK}"
+    assert said(seen(root, tmp_path / "none")) == {
+        folder.name: ("failed", f"its tables are packed: {why}")
+    }
+
+
 # -- msprobe -------------------------------------------------------------------------------------
 
 RANK = "step_1/actor_update/step0/rank0"
@@ -341,6 +369,17 @@ def test_a_group_list_that_is_there_unpacked_too_is_read_once(tmp_path: Path, si
     assert [(one["code"], one["severity"]) for one in rows[DATA]["problems"]] == [
         ("packed_otherwise", "info")
     ]
+
+
+def test_only_what_is_lost_is_counted_as_lost(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    (dump(root) / list_name(2)).unlink()
+    for number in range(3):
+        write(root, f"{DATA}/{list_name(number)}.zst")
+    (row,) = seen(root, tmp_path / "out", "heatmap").values()
+    counted = {one["code"]: (one["count"], one["severity"]) for one in row["problems"]}
+    assert counted["packed_otherwise"] == (1, "warning")
+    assert str(row["detail"]).startswith(f"1 group list left out, the first {list_name(2)}.zst: ")
 
 
 @SIZES
