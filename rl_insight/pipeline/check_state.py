@@ -104,7 +104,9 @@ def _as_told(
     if first.code == "wrong_content" or first.kept is not None:
         # What its ends promised does not hold.
         first = replace(first, what=detail, kept=None)
-    elif detail not in first.what:
+    elif first.what.removeprefix("is ") in detail:
+        first = replace(first, what=detail)
+    else:
         first = replace(first, what=f"{first.what}; {detail}")
     return [*kept, (path, first)]
 

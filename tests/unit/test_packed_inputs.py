@@ -254,6 +254,8 @@ def test_a_packed_report_is_to_be_unpacked_and_exported(
         f"a report packed as {packing}, {UNPACK}, and run rl-insight preprocess on the input folder"
     )
     assert said(seen(root, tmp_path / "out")) == {name + packing: ("failed", why)}
+    (one,) = take_census(root, {"timeline": ["nvtx"]}, compile_rules([])).inputs
+    assert [ailment.text for _, ailment in one.ailments] == [why]
     (look,) = NSYS.look(scan(root))
     assert (look.path, look.state, look.why) == (name + packing, "packed", why)
     write(root, name)
