@@ -50,6 +50,8 @@ _BEHIND = re.compile(_BEHIND_LIST)
 # Brackets outside strings, and a string that has no end.
 _BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(?P<bracket>[{}\[\]"])', re.DOTALL)
 _PARTNERS = {b"]": b"[", b"}": b"{"}
+# Each bracket takes a step of Python.
+_MOST_LAST_BYTES = 256 << 10
 _LAST_BRACE = re.compile(rb"\}\s*+\Z")
 
 
@@ -242,8 +244,11 @@ def end_without_partner(text: Buffer, start: int, end: int) -> int | None:
     """Where the list of events ends by a bracket that closes no list in `text[start:end]`, or None.
 
     The text is the last of its file and lost. One that was only cut off holds no such bracket; an
-    event that lost its own closing brace is followed by one.
+    event that lost its own closing brace is followed by one. In a very long text none is looked
+    for.
     """
+    if end - start > _MOST_LAST_BYTES:
+        return None
     open_ones = []
     for found in _BRACKETS.finditer(text, start, end):
         bracket = found["bracket"]
