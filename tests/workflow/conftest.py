@@ -46,7 +46,14 @@ def run(
     """
     known = _logs(output)
     done = subprocess.Popen(
-        [sys.executable, "-m", "rl_insight.main", f"output.path={output}", "input.settle=0", *words],
+        [
+            sys.executable,
+            "-m",
+            "rl_insight.main",
+            f"output.path={output}",
+            "input.settle=0",
+            *words,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

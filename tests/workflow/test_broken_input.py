@@ -86,7 +86,7 @@ def test_a_mistake_is_refused_before_work_starts(
 
 @pytest.fixture
 def beside(captures: Captures, tmp_path: Path) -> Callable[[str], Ended]:
-    """Read four captures, and beside them a text that says what becomes of the job that reads it."""
+    """Read four captures, and beside them a text: what becomes of the job that reads it."""
     source, package = captures("*actor-update_step1_*"), tmp_path / "site"
     _write_outside_package(package)
     env = {"PYTHONPATH": f"{package}{os.pathsep}{CHECKOUT}"}
@@ -119,9 +119,7 @@ def test_a_killed_parse_job_costs_only_its_own_unit(
     assert {row["status"] for row in rows(output, "sources")} == {"ok", "empty"}
 
 
-def test_a_parse_job_that_crashes_says_so(
-    beside: Callable[[str], Ended], tmp_path: Path
-) -> None:
+def test_a_parse_job_that_crashes_says_so(beside: Callable[[str], Ended], tmp_path: Path) -> None:
     output = tmp_path / "out"
     # WHEN all is read, and a library ends the process at one file
     ended = beside("aborts the job that reads it")

@@ -16,7 +16,9 @@ from tests.workflow.conftest import rows, run
 pytestmark = pytest.mark.workflow
 
 # How Snakemake's log tells that a parse job begins, and with how much memory in MB.
-_PARSE_MEMORY = re.compile(r"^rule parse:(?:\n    .*)*?\n    resources:.*\bmem_mb=(\d+)", re.MULTILINE)
+_PARSE_MEMORY = re.compile(
+    r"^rule parse:(?:\n    .*)*?\n    resources:.*\bmem_mb=(\d+)", re.MULTILINE
+)
 
 PLUGIN = "snakemake_executor_plugin_cluster_generic"
 
