@@ -14,7 +14,7 @@ demo: $(VENV)/.installed
 	@echo "output/rl_timeline.png and output/gmm_heatmap.png."
 
 test: $(VENV)/.installed-test
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n auto --dist worksteal
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
