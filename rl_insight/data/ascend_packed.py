@@ -1,7 +1,7 @@
 """Packed captures and results of the Ascend profiler that are no part of a capture's own files."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rl_insight.data import packings
 from rl_insight.data.ascend_captures import (
@@ -27,7 +27,7 @@ def packed_apart(tree: Tree, captures: Sequence[AscendCapture]) -> Iterator[tupl
     ]
     if not packed:
         return
-    listed = {file.path for file in tree.files}
+    listed = {file.path: file.size_bytes for file in tree.files}
     known = {one.folder: one for one in captures}
     own = {path for one in captures for path in one.files}
     for path in packed:
@@ -39,13 +39,14 @@ def _is_packed(file: File) -> bool:
     return is_packed_capture(file.name) or is_packed_result(file.path)
 
 
-def _instead(path: str, known: dict[str, AscendCapture], listed: set[str]) -> str | None:
+def _instead(path: str, known: dict[str, AscendCapture], listed: Mapping[str, int]) -> str | None:
     bare = packings.split(path)[0]
     if is_packed_capture(path.rpartition("/")[2]):
         capture = known.get(bare)
         there = capture is not None and (capture.databases or capture.traces or capture.raw)
         return bare if there else None
-    twin = next((one for one in (bare, f"{bare}.gz") if one in listed and one != path), None)
+    twins = (bare, f"{bare}.gz") if packings.may_be_gzip(bare) else (bare,)
+    twin = next((one for one in twins if listed.get(one) and one != path), None)
     if twin is not None:
         return twin
     folder = path.rpartition("/")[0]

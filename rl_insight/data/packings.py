@@ -26,7 +26,9 @@ def split(name: str) -> tuple[str, str]:
         found = _AT_END.search(bare, max(0, len(bare) - _LONGEST))
         if found is not None:
             bare = bare[: found.start()]
-        elif bare[-len(_GZIP) :].lower() == _GZIP and not may_be_gzip(bare[: -len(_GZIP)]):
+        elif bare[-len(_GZIP) :].lower() == _GZIP and not bare[: -len(_GZIP)].lower().endswith(
+            _TEXT
+        ):
             bare = bare[: -len(_GZIP)]
         else:
             return bare, name[len(bare) :]
@@ -40,10 +42,15 @@ def may_be_gzip(name: str) -> bool:
 def why_not_read(name: str) -> str:
     """What to say of a packed file that is called `name`, as the end of a sentence about it."""
     bare, packing = split(name)
-    instead = ", or pack it with gzip" if may_be_gzip(bare) else ""
+    # Of what gzip packed twice one time is too many.
+    other = packing.lower() != _GZIP
+    instead = ", or pack it with gzip" if other and may_be_gzip(bare) else ""
     return f"packed as {packing}, which is not read: unpack it{instead}"
 
 
 def there_too(name: str) -> str:
-    """Why a packed file is passed over beside what it was packed from, the file `name`."""
-    return f"the same capture is there as {name}, which is read"
+    """Why a packed file is passed over beside what it was packed from, which is called `name`.
+
+    Not that this is read: it may be broken, and its own row says so.
+    """
+    return f"the same capture is there as {name}"

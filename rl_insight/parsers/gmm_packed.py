@@ -39,11 +39,13 @@ def packed_ranks(
         return
     of_dumps = {_above(rank) for rank in dumps if is_process(rank.rpartition("/")[2])}
     of_others = _with_profiles(tree, {_above(rank) for rank in archives} - of_dumps, noted)
+    # Else a checkpoint in parts may be called so, or logs may.
+    is_dump = bool(dumps) or all(packings.split(file.name)[1] for file in tree.files)
     label = "/".join(tree.root.parts[-3:])
     for rank, path in sorted(archives.items()):
         above = _above(rank)
         below_step = _BELOW_STEP.fullmatch(f"{label}/{rank}") is not None
-        if above in of_dumps or (below_step and above not in of_others):
+        if above in of_dumps or (below_step and above not in of_others and is_dump):
             yield rank, path
 
 

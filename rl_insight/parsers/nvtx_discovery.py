@@ -74,11 +74,12 @@ def claims(tree: Tree) -> Iterator[Found]:
         yield Found(best.path, best.files)
         name = PurePosixPath(best.path).name
         why = f"the same capture was exported as {name}, which is read"
-        if best.form in (Form.PACKED, Form.RAW):
+        if best.form >= Form.DAMAGED:
             why = f"the same capture is there as {name}, of which another row says what to do"
         for other in others:
             # What is packed may be whole where its other form is not.
-            lost = best.form is Form.DAMAGED and other.form is Form.PACKED
+            packed = other.form in (Form.PACKED, Form.PACKED_REPORT)
+            lost = best.form is Form.DAMAGED and packed
             # A folder may hold both Parquet and Arrow files.
             if other.path != best.path:
                 yield Found(other.path, other.files, None if lost else why)
@@ -126,7 +127,8 @@ def _captures(tree: Tree) -> Iterator[list[_Candidate]]:
         stem = FOLDER_SUFFIXES.sub("", place.name)
         for suffix, own in files.items():
             form = Form.PARQUET if suffix == ".parquet" else Form.ARROW
-            if all(packings.split(path)[1] for path in own):
+            complete = [path for path in own if not path.endswith(LEFTOVERS)]
+            if all(packings.split(path)[1] for path in complete):
                 form = Form.PACKED
             captures[str(place.parent), stem].append(_Candidate(form, str(place), tuple(own)))
             inside.update(own)

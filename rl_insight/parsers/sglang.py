@@ -38,7 +38,7 @@ class SglangParser:
     def discover(self, tree: Tree) -> Iterator[Found]:
         """Every file that is named as the recorder names its files, also one that was packed."""
         named = [file for file in tree.files if file.name.startswith(_PREFIX)]
-        listed = {file.path for file in named}
+        listed = {file.path for file in named if file.size_bytes}
         for file in named:
             bare, packing = packings.split(file.name)
             if packing and facts(bare).grammar == "sglang" and not bare.endswith(_SUFFIX):

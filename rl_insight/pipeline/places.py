@@ -5,10 +5,13 @@ run only when its work is done.
 """
 
 import os
+import re
 from pathlib import Path
 
 from rl_insight.errors import ConfigError
+from rl_insight.parsers import PARSERS
 from rl_insight.pipeline import layout
+from rl_insight.pipeline.units import is_unit_name
 from rl_insight.table_names import HEATMAP_TABLES, TIMELINE_TABLES
 
 _FILES = (layout.MANIFEST, layout.RUN_CONFIG, layout.LIVE, layout.LOCK)
@@ -22,6 +25,8 @@ _IN_PARSED = frozenset(
 )
 # What a job leaves beside its outputs, and what it is called.
 _OF_JOBS = ((layout.LOGS, ".log"), (layout.BENCHMARKS, ".tsv"))
+_OF_A_RULE = re.compile(r"merge|structure|(?:heatmap|timeline)_[A-Za-z0-9_-]+|rl-insight")
+_PARSE = "parse"
 
 
 def check_places(output: Path, pages: tuple[str, ...]) -> None:
@@ -34,30 +39,35 @@ def check_places(output: Path, pages: tuple[str, ...]) -> None:
         _check(output, path, is_folder=False)
     for path in _FOLDERS:
         _check(output, path, is_folder=True)
+    if os.path.lexists(snakemake := output / ".snakemake") and not snakemake.is_dir():
+        raise ConfigError(
+            f"output.path: {str(snakemake)!r} is no folder, and Snakemake keeps its notes there: "
+            "remove it, or choose another folder"
+        )
     for name in _TABLES:
         _check(output, layout.table(layout.TABLES, name), is_folder=False)
     # What is in a unit's folder is made beside it and moved there as a whole.
     for entry in _entries(output, layout.PARSED):
         if entry.name in _IN_PARSED:
             _check_entry(output, layout.PARSED, entry, is_folder=False)
-        elif layout.is_name(entry.name):
-            _check_entry(output, layout.PARSED, entry, is_folder=True)
-            parser = layout.PARSED / entry.name
-            for unit in _entries(output, parser):
-                if layout.is_name(unit.name.removesuffix(".json")):
-                    _check_entry(output, parser, unit, is_folder=layout.is_name(unit.name))
+    for name in PARSERS.names():
+        parser = layout.PARSED / name
+        _check(output, parser, is_folder=True)
+        for unit in _entries(output, parser):
+            # What a person keeps beside the units is none of ours.
+            if is_unit_name(unit.name.removesuffix(".json")):
+                _check_entry(output, parser, unit, is_folder=not unit.name.endswith(".json"))
     for folder, suffix in _OF_JOBS:
-        _check_jobs(output, folder, suffix, below=2)
-
-
-def _check_jobs(output: Path, folder: Path, suffix: str, below: int) -> None:
-    """As `check_places`, of the files that jobs leave in `folder` and so many levels below it."""
-    for entry in _entries(output, folder):
-        if entry.name.endswith(suffix):
-            _check_entry(output, folder, entry, is_folder=False)
-        elif below and layout.is_name(entry.name):
-            _check_entry(output, folder, entry, is_folder=True)
-            _check_jobs(output, folder / entry.name, suffix, below - 1)
+        for entry in _entries(output, folder):
+            if _OF_A_RULE.fullmatch(entry.name.removesuffix(suffix)) and suffix in entry.name:
+                _check_entry(output, folder, entry, is_folder=False)
+        _check(output, folder / _PARSE, is_folder=True)
+        for name in PARSERS.names():
+            parser = folder / _PARSE / name
+            _check(output, parser, is_folder=True)
+            for entry in _entries(output, parser):
+                if entry.name.endswith(suffix):
+                    _check_entry(output, parser, entry, is_folder=False)
 
 
 def leads_out(output: Path, path: Path) -> bool:

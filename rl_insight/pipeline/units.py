@@ -128,5 +128,10 @@ def _unit_name(paths: Sequence[str]) -> str:
     return f"{readable or 'unit'}-{_digest(chr(0).join(paths), 5)}"
 
 
+def is_unit_name(text: str) -> bool:
+    """Whether something may be called so because it belongs to a unit."""
+    return re.fullmatch(r"[A-Za-z0-9_-]+-[0-9a-f]{10}", text) is not None
+
+
 def _digest(text: str, size: int) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=size).hexdigest()

@@ -158,6 +158,17 @@ def test_a_capture_whose_result_is_packed_says_so_and_not_that_it_was_never_anal
     assert (look.state, look.why) == ("packed", row["detail"])
 
 
+def test_neither_an_empty_trace_nor_another_packing_hides_a_packed_result(tmp_path: Path) -> None:
+    folder = f"a_ascend_pt/{OUTPUT}"
+    database = f"{folder}/ascend_pytorch_profiler_3.db"
+    write(tmp_path, f"{folder}/trace_view.json", 0)
+    write(tmp_path, f"{database}.gz")
+    write(tmp_path, f"{database}.zip")
+    found = claimed(tmp_path, "mstx")
+    assert f"the same capture is there as {database}.gz" not in found.values()
+    assert found["a_ascend_pt"] is None
+
+
 def test_the_folder_of_results_may_be_packed(tmp_path: Path) -> None:
     write(tmp_path / "run", f"a_ascend_pt/{OUTPUT}.zip")
     write(tmp_path / "run", "a_ascend_pt/PROF_000001_20260312_AB/host/start_info")
@@ -172,7 +183,7 @@ def test_what_is_packed_beside_a_result_that_is_read_costs_nothing(tmp_path: Pat
     write(root, f"e2e/a_ascend_pt/{OUTPUT}/trace_view.json.zst")
     write(root, f"e2e/a_ascend_pt/{OUTPUT}/ascend_pytorch_profiler_0.db.gz")
     write(root, "e2e/a_ascend_pt.tar.gz")
-    there = "the same capture is there as {}, which is read"
+    there = "the same capture is there as {}"
     assert said(seen(root, tmp_path / "out")) == {
         "e2e/a_ascend_pt": ("ok", None),
         "e2e/a_ascend_pt.tar.gz": ("skipped", there.format("a_ascend_pt")),
@@ -193,7 +204,7 @@ def test_of_two_ranks_in_one_folder_the_packed_one_is_lost(tmp_path: Path) -> No
     assert claimed(tmp_path, "mstx") == {
         "a_ascend_pt": None,
         f"a_ascend_pt/{OUTPUT}/ascend_pytorch_profiler_0.db.gz": (
-            "the same capture is there as ascend_pytorch_profiler_0.db, which is read"
+            "the same capture is there as ascend_pytorch_profiler_0.db"
         ),
         f"a_ascend_pt/{OUTPUT}/ascend_pytorch_profiler_1.db.gz": None,
     }
@@ -298,6 +309,40 @@ def test_beside_a_form_that_cannot_be_read_the_packed_one_is_lost(tmp_path: Path
     found = said(seen(root, tmp_path / "again"))
     assert found[f"{NAME}.sqlite"] == ("empty", "the file is empty")
     assert found[f"{NAME}.sqlite.gz"] == ("failed", f"packed as .gz, {UNPACK}")
+
+
+def test_a_packed_report_beside_a_broken_export_is_lost_too(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    write(root, f"{NAME}.nsys-rep.gz")
+    write(root, f"{NAME}.sqlite", 0)
+    found = said(seen(root, tmp_path / "out"))
+    assert [found[f"{NAME}{suffix}"][0] for suffix in (".sqlite", ".nsys-rep.gz")] == [
+        "empty",
+        "failed",
+    ]
+
+
+def test_of_two_packings_of_a_report_one_is_told_and_none_is_called_read(tmp_path: Path) -> None:
+    for packing in (".gz", ".zip"):
+        write(tmp_path, f"{NAME}.nsys-rep{packing}")
+    assert claimed(tmp_path, "nvtx") == {
+        f"{NAME}.nsys-rep.gz": None,
+        f"{NAME}.nsys-rep.zip": (
+            f"the same capture is there as {NAME}.nsys-rep.gz, of which another row says what to do"
+        ),
+    }
+
+
+def test_a_folder_of_packed_and_unfinished_tables_hides_no_export(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    root.mkdir()
+    write_lines(root / f"{NAME}.jsonl", ROWS)
+    write(root, f"{NAME}_pqtdir/NVTX_EVENTS.parquet.gz")
+    write(root, f"{NAME}_pqtdir/NVTX_EVENTS.parquet.tmp")
+    assert claimed(root, "nvtx") == {
+        f"{NAME}.jsonl": None,
+        f"{NAME}_pqtdir": f"the same capture was exported as {NAME}.jsonl, which is read",
+    }
 
 
 @SIZES
@@ -441,7 +486,7 @@ def test_what_of_a_dump_is_there_unpacked_too_is_skipped(tmp_path: Path) -> None
     dump(root)
     write(root, f"{DATA}.tar.gz")
     write(root, f"{RANK}.zip")
-    there = "the same capture is there as {}, which is read"
+    there = "the same capture is there as {}"
     assert said(seen(root, tmp_path / "out", "heatmap")) == {
         DATA: ("ok", None),
         f"{DATA}.tar.gz": ("skipped", there.format("dump_tensor_data")),
@@ -487,6 +532,19 @@ def test_an_archive_beside_what_others_recorded_is_no_rank_of_a_dump(
     assert claimed(tmp_path, "gmm") == {}
 
 
+@pytest.mark.parametrize(
+    "neighbour", ["model.safetensors", "optimizer.pt", "rank0.log", "../../train.log"]
+)
+def test_an_archive_is_a_rank_of_a_dump_only_where_there_is_a_dump_or_nothing_else(
+    tmp_path: Path, neighbour: str
+) -> None:
+    archive = "ckpt/step_1/rank0.zip"
+    write(tmp_path, archive)
+    assert claimed(tmp_path, "gmm") == {archive: None}
+    write(tmp_path, f"ckpt/step_1/{neighbour}")
+    assert claimed(tmp_path, "gmm") == {}
+
+
 @pytest.mark.parametrize("name", ["code.zip", "rank.zip", "rank0.log.gz", "group_lists.pt.gz"])
 def test_other_archives_below_a_step_are_nobodys(tmp_path: Path, name: str) -> None:
     write(tmp_path, f"step_1/ref/{name}")
@@ -512,12 +570,18 @@ def test_a_packed_record_of_sglang_is_lost(tmp_path: Path, name: str, size: int)
 def test_a_record_of_sglang_that_is_there_unpacked_too_is_read_once(tmp_path: Path) -> None:
     for suffix in (".pt", ".pt.gz", ".zip"):
         write(tmp_path, f"a/{RECORD}{suffix}")
-    why = f"the same capture is there as {RECORD}.pt, which is read"
+    why = f"the same capture is there as {RECORD}.pt"
     assert claimed(tmp_path, "sglang") == {
         f"a/{RECORD}.pt": None,
         f"a/{RECORD}.pt.gz": why,
         f"a/{RECORD}.zip": why,
     }
+
+
+def test_an_empty_record_does_not_hide_the_packed_one(tmp_path: Path) -> None:
+    write(tmp_path, f"a/{RECORD}.pt", 0)
+    write(tmp_path, f"a/{RECORD}.pt.gz")
+    assert claimed(tmp_path, "sglang") == {f"a/{RECORD}.pt": None, f"a/{RECORD}.pt.gz": None}
 
 
 # -- all of them ---------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from rl_insight.data import packings
         ("x.db.gz", "x.db", ".gz"),
         ("x.db.gz.zip", "x.db", ".gz.zip"),
         ("x.pt.GZ", "x.pt", ".GZ"),
+        ("x.json.gz.gz", "x.json.gz", ".gz"),
+        ("x.jsonl.gz.GZ.gz", "x.jsonl.gz", ".GZ.gz"),
         ("rank0.tar", "rank0", ".tar"),
         # What is read from a gzip is not packed.
         ("x.json.gz", "x.json.gz", ""),
@@ -33,6 +35,7 @@ def test_gzip_is_a_remedy_only_for_text() -> None:
     assert packings.why_not_read("a/x.json.zst") == (
         "packed as .zst, which is not read: unpack it, or pack it with gzip"
     )
+    assert packings.why_not_read("x.json.gz.gz") == "packed as .gz, which is not read: unpack it"
     assert packings.why_not_read("x.db.gz") == "packed as .gz, which is not read: unpack it"
     assert (
         packings.why_not_read("rank0.tar.gz") == "packed as .tar.gz, which is not read: unpack it"

@@ -17,7 +17,7 @@ FOLDERS = (
     "tables",
     "parsed",
     "parsed/torch",
-    "parsed/torch/rank0",
+    "parsed/torch/rank0-0123456789",
     "logs",
     "logs/parse",
     "logs/parse/torch",
@@ -39,7 +39,7 @@ FILES = (
     "parsed/attempt.txt",
     "parsed/unfinished",
     "parsed/expert_load.parquet",
-    "parsed/torch/rank0.json",
+    "parsed/torch/rank0-0123456789.json",
     "logs/merge.log",
     "logs/rl-insight.log",
     "logs/parse/torch/rank0.log",
@@ -198,3 +198,32 @@ def test_what_nobody_expected_is_logged_nowhere_else(
     assert main(["--input-path", str(tmp_path), f"output.path={tmp_path / 'out'}"]) == 1
     assert not list(elsewhere.iterdir())
     assert "(details: run it again with RL_INSIGHT_DEBUG=1)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["README", "parsed/README", "parsed/torch/notes", "logs/old", "logs/x.log", "benchmarks/NOTES"],
+)
+def test_what_a_person_keeps_there_may_be_anything(
+    output: Path, elsewhere: Path, place: str
+) -> None:
+    path = output / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    check_places(output, PAGES)
+    path.unlink()
+    path.mkdir()
+    check_places(output, PAGES)
+    path.rmdir()
+    linked(path, elsewhere)
+    check_places(output, PAGES)
+
+
+@pytest.mark.parametrize("target", [None, "gone", ".snakemake"])
+def test_snakemakes_folder_must_be_one(output: Path, target: str | None) -> None:
+    path = output / ".snakemake"
+    if target is None:
+        path.touch()
+    else:
+        linked(path, target)
+    refused(output, path, "no folder, and Snakemake keeps its notes there: remove it")

@@ -237,7 +237,7 @@ def test_a_trace_that_is_there_unpacked_too_is_read_once(
     write(tmp_path, f"a/{VERL}{packed}", b"?")
     assert found(tmp_path) == {
         f"a/{VERL}{kept}": None,
-        f"a/{VERL}{packed}": f"the same capture is there as {VERL}{kept}, which is read",
+        f"a/{VERL}{packed}": f"the same capture is there as {VERL}{kept}",
     }
 
 
