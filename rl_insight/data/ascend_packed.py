@@ -27,34 +27,38 @@ def packed_apart(tree: Tree, captures: Sequence[AscendCapture]) -> Iterator[tupl
     ]
     if not packed:
         return
-    listed = {file.path: file.size_bytes for file in tree.files}
+    sizes = {file.path: file.size_bytes for file in tree.files}
     known = {one.folder: one for one in captures}
     own = {path for one in captures for path in one.files}
     for path in packed:
         if path not in own:
-            yield path, _instead(path, known, listed)
+            yield path, _instead(path, known, sizes)
 
 
 def _is_packed(file: File) -> bool:
     return is_packed_capture(file.name) or is_packed_result(file.path)
 
 
-def _instead(path: str, known: dict[str, AscendCapture], listed: Mapping[str, int]) -> str | None:
+def _instead(path: str, known: dict[str, AscendCapture], sizes: Mapping[str, int]) -> str | None:
     bare = packings.split(path)[0]
     if is_packed_capture(path.rpartition("/")[2]):
         capture = known.get(bare)
-        there = capture is not None and (capture.databases or capture.traces or capture.raw)
+        there = capture is not None and (capture.raw or _has_result(capture, sizes))
         return bare if there else None
     twins = (bare, f"{bare}.gz") if packings.may_be_gzip(bare) else (bare,)
-    twin = next((one for one in twins if listed.get(one) and one != path), None)
+    twin = next((one for one in twins if sizes.get(one) and one != path), None)
     if twin is not None:
         return twin
     folder = path.rpartition("/")[0]
     if folder.rpartition("/")[2] == OUTPUT:
         folder = folder.rpartition("/")[0]
     capture = known.get(folder)
-    if capture is None or not (capture.databases or capture.traces):
+    if capture is None or not _has_result(capture, sizes):
         return None
     # The databases of several ranks may lie in one folder.
     other_rank = is_database(bare) and bool(capture.databases)
     return None if other_rank else capture.files[0]
+
+
+def _has_result(capture: AscendCapture, sizes: Mapping[str, int]) -> bool:
+    return any(sizes[path] for path in (*capture.databases, *capture.traces))

@@ -25,7 +25,9 @@ _IN_PARSED = frozenset(
 )
 # What a job leaves beside its outputs, and what it is called.
 _OF_JOBS = ((layout.LOGS, ".log"), (layout.BENCHMARKS, ".tsv"))
-_OF_A_RULE = re.compile(r"merge|structure|(?:heatmap|timeline)_[A-Za-z0-9_-]+|rl-insight")
+_OF_A_RULE = re.compile(
+    r"(?:merge|structure|(?:heatmap|timeline)_[A-Za-z0-9_-]+|rl-insight)\.[a-z]+\Z"
+)
 _PARSE = "parse"
 
 
@@ -59,7 +61,7 @@ def check_places(output: Path, pages: tuple[str, ...]) -> None:
                 _check_entry(output, parser, unit, is_folder=not unit.name.endswith(".json"))
     for folder, suffix in _OF_JOBS:
         for entry in _entries(output, folder):
-            if _OF_A_RULE.fullmatch(entry.name.removesuffix(suffix)) and suffix in entry.name:
+            if entry.name.endswith(suffix) and _OF_A_RULE.match(entry.name):
                 _check_entry(output, folder, entry, is_folder=False)
         _check(output, folder / _PARSE, is_folder=True)
         for name in PARSERS.names():

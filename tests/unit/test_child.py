@@ -137,15 +137,19 @@ def test_a_signal_that_no_system_call_is_interrupted_by_is_seen_before_the_child
 def test_a_second_interrupt_kills_the_child_and_what_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    started: list[Interrupted] = []
+
     class Twice(Interrupted):
         def send_signal(self, sig: int) -> None:
             # It hears of none, and another comes.
+            started.append(self)
             signal.raise_signal(signal.SIGINT)
 
     place = tmp_path / "state"
     monkeypatch.setattr("rl_insight.pipeline.child.subprocess.Popen", Twice)
     with pytest.raises(KeyboardInterrupt):
         wait_for(words_of(place))
+    assert [child.returncode for child in started] == [-signal.SIGKILL]
     assert place.read_text() == "started"
 
 

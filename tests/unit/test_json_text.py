@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rl_insight.readers import json_text
+from rl_insight.readers import event_text, json_text
 from rl_insight.readers.json_text import Lexer
 
 _PIECES = [b"{", b"}", b"[", b"]", b'"', b"\\", b",", b"a", b'""', b'"a[b"', b'"\\"}"', b'{"a":[]}']
@@ -77,3 +77,13 @@ def test_brackets_by_the_million_take_no_step_each(
     assert Lexer().run(text, 0, len(text)) == (len(text) if closed else -1)
     # The last piece, in which the value ends, is walked through.
     assert steps < 80_000
+
+
+@pytest.mark.parametrize(("letters", "is_found"), [(200_000, True), (300_000, False)])
+def test_a_bracket_without_a_partner_is_looked_for_in_no_very_long_text(
+    letters: int, is_found: bool
+) -> None:
+    # Each of millions of brackets would take a step.
+    text = b'{"name": ' + b"x" * letters + b"]"
+    found = event_text.end_without_partner(text + b"}", 0, len(text) + 1)
+    assert found == (len(text) if is_found else None)

@@ -158,15 +158,21 @@ def test_a_capture_whose_result_is_packed_says_so_and_not_that_it_was_never_anal
     assert (look.state, look.why) == ("packed", row["detail"])
 
 
-def test_neither_an_empty_trace_nor_another_packing_hides_a_packed_result(tmp_path: Path) -> None:
-    folder = f"a_ascend_pt/{OUTPUT}"
-    database = f"{folder}/ascend_pytorch_profiler_3.db"
+@pytest.mark.parametrize("folder", [f"a_ascend_pt/{OUTPUT}", "copied"])
+def test_an_empty_trace_does_not_hide_the_packed_one(tmp_path: Path, folder: str) -> None:
     write(tmp_path, f"{folder}/trace_view.json", 0)
-    write(tmp_path, f"{database}.gz")
-    write(tmp_path, f"{database}.zip")
-    found = claimed(tmp_path, "mstx")
-    assert f"the same capture is there as {database}.gz" not in found.values()
-    assert found["a_ascend_pt"] is None
+    write(tmp_path, f"{folder}/trace_view.json.zst")
+    write(tmp_path, f"{folder.partition('/')[0]}.tar.gz")
+    assert set(claimed(tmp_path, "mstx").values()) == {None}
+
+
+@pytest.mark.parametrize("folder", [f"a_ascend_pt/{OUTPUT}", "copied"])
+def test_of_two_packings_of_a_database_none_is_called_the_other_unpacked(
+    tmp_path: Path, folder: str
+) -> None:
+    for packing in (".gz", ".zip"):
+        write(tmp_path, f"{folder}/ascend_pytorch_profiler_3.db{packing}")
+    assert set(claimed(tmp_path, "mstx").values()) == {None}
 
 
 def test_the_folder_of_results_may_be_packed(tmp_path: Path) -> None:
